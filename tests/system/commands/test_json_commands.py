@@ -73,6 +73,15 @@ notify remove {subscription}
 maintenance plan fans --from 2100-01-01T00:00Z --for 1h -> window={id}
 maintenance list
 maintenance cancel {window}
+lease slot --for 10m --memory 1 -> lease={lease}
+leases
+lease show {lease}
+lease extend {lease} --for 5m
+lease env {lease}
+lease calendar
+lease release {lease}
+lease board --for 1m --no-wait -> lease={lease}
+lease release {lease}
 sessions
 sessions show none refused
 sessions close none refused
