@@ -42,14 +42,14 @@ typer.testing._get_command = _get_command  # type: ignore[attr-defined, assignme
 
 
 @functools.cache
-def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+def _trusted(_file: str | None, _folder: str | None, _create: object) -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
 def _create_ssl_context(verify: Any = True, cert: Any = None, trust_env: bool = True) -> ssl.SSLContext:
     """httpx's, with the system's certificates read once: each client reads them again, for plain HTTP too."""
     if verify is True and cert is None and trust_env:
-        return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"), ssl.create_default_context)
     return httpx.create_ssl_context(verify, cert, trust_env)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from eddy.core.counters import CoreCounters
 from eddy.core.profiles import ClusterBounds, KernelTotals, LaunchShape
+from eddy.core.units import format_bytes
 
 ISSUE, EMPTY, DIVERGENCE, IDLE = "issue", "empty-lanes", "divergence", "idle-lanes"
 CAUSES = (ISSUE, DIVERGENCE, EMPTY, IDLE, "memory", "barrier", "unit", "fetch", "pipeline", "other")
@@ -175,7 +176,7 @@ def _memory(work: KernelTotals, bounds: ClusterBounds, roofline: Roofline) -> st
         return "every warp waited for memory, which is busy: use what is fetched more often, from local memory."
     if loads and lines > loads / 2:
         return (
-            f"every warp waited for memory: {lines} lines of {bounds.line_bytes} bytes were asked for by {loads}"
+            f"every warp waited for memory: {lines} lines of {format_bytes(bounds.line_bytes)} were asked for by {loads}"
             f" loads of warps. Let neighbouring work-items read neighbouring words.{_few_warps(work, bounds)}"
         )
     return f"every warp waited for memory.{_few_warps(work, bounds) or ' Copy what is used often to local memory.'}"

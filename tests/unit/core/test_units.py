@@ -15,6 +15,7 @@ from eddy.core import units
 ROOT = Path(__file__).parents[3]
 UNIT = re.compile(r" ?(bytes?|[kKMGT]i?B(/s)?|B/s|us|ms|ns|min|[kMG]?Hz|[kMG]b(it)?/s|bytes a second)(?![\w-])")
 ALLOWED = {
+    "runtime/eddy/cli/support/roofline.py": "the slope of a line: bytes a cycle, in three digits",
     "runtime/eddy/cli/tenant/usage.py": "whole nanoseconds of an account, as it is kept",
     "runtime/eddy/store/tables/usage.py": "whole nanoseconds of an account, as it is kept",
     "runtime/eddy/store/bytes/blobs.py": "what a damaged record has in place of a number",

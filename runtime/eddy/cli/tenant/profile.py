@@ -14,6 +14,7 @@ from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.cli.support.roofline import Plane, Point, draw_svg, draw_text
+from eddy.core.units import format_frequency
 
 BAR = 40
 """Columns of a whole bar."""
@@ -77,7 +78,7 @@ def _kernel(each: Mapping[str, Any]) -> Iterator[str]:
     cluster = each["cluster"]
     yield f"{each['kernel']}: {each['launches']} launches, {each['core_seconds']:.3g} core-seconds"
     lanes = f"{cluster['cores']} cores, {cluster['warps']} warps of {cluster['threads']} lanes"
-    yield f"  on {cluster['module']} ({lanes}, {cluster['clk_hz'] / 1e6:g} MHz)"
+    yield f"  on {cluster['module']} ({lanes}, {format_frequency(cluster['clk_hz'])})"
     if each["shape"]:
         shape = each["shape"]
         sizes = ("x".join(map(str, shape[name])) for name in ("global_size", "local_size"))
