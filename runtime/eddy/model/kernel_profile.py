@@ -175,8 +175,9 @@ def _memory(work: KernelTotals, bounds: ClusterBounds, roofline: Roofline) -> st
     if roofline.bound_by == "memory" and roofline.operations_per_cycle >= NEAR * roofline.bound:
         return "every warp waited for memory, which is busy: use what is fetched more often, from local memory."
     if loads and lines > loads / 2:
+        line = format_bytes(bounds.line_bytes)
         return (
-            f"every warp waited for memory: {lines} lines of {format_bytes(bounds.line_bytes)} were asked for by {loads}"
+            f"every warp waited for memory: {lines} lines of {line} were asked for by {loads}"
             f" loads of warps. Let neighbouring work-items read neighbouring words.{_few_warps(work, bounds)}"
         )
     return f"every warp waited for memory.{_few_warps(work, bounds) or ' Copy what is used often to local memory.'}"

@@ -279,8 +279,10 @@ class LeaseService:
     def _range(self, live: LiveLease, offset: int, size: int) -> Buffer:
         most = live.record.options.memory_bytes
         if not (offset >= 0 and 0 <= size <= MOST_PIECE_BYTES and offset + size <= most):
-            message = f"{format_bytes(size)} at {offset} are not in the lease's {format_bytes(most)}, or too many at once."
-            raise InvalidRequest(message, field="offset", allowed=f"0..{most}, {format_bytes(MOST_PIECE_BYTES)} at once")
+            asked, held = format_bytes(size), format_bytes(most)
+            message = f"{asked} at {offset} are not in the lease's {held}, or too much at once."
+            allowed = f"0..{most}, {format_bytes(MOST_PIECE_BYTES)} at once"
+            raise InvalidRequest(message, field="offset", allowed=allowed)
         self._used(live)
         live.bytes_moved += size
         return self._buffer(live.record)

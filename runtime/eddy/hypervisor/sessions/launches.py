@@ -237,7 +237,7 @@ class Layouts:
         texels, room = argument.texels, size - argument.offset
         if texels is not None and texels.size_bytes > room:
             message = f"the texels take {format_bytes(texels.size_bytes)}; the buffer has {format_bytes(room)} for them"
-            raise InvalidRequest(message, field=f"arguments[{place}]", allowed=f"texels of at most {format_bytes(room)}")
+            raise InvalidRequest(message, field=f"arguments[{place}]", allowed=f"at most {format_bytes(room)}")
         element = texels.element if texels else ""
         return Extent(argument, room, element, texels=texels, at=offset + argument.offset)
 
