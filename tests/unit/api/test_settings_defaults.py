@@ -10,6 +10,7 @@ import pytest
 from eddy.api.access.uploads import UploadLimits
 from eddy.api.dependencies.context import ApiSettings
 from eddy.api.http.connections import ConnectionLimits
+from eddy.core.leases import LeaseRules
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits
 from eddy.hypervisor.slots.tenant_memory import MOST_PART
@@ -37,6 +38,7 @@ NAMES: dict[type[Any], dict[str, str]] = {
         "max_jobs_per_tenant": "retention_jobs_per_tenant",
     },
     KernelLimits: {"slices": "kernel_slices", "time_limit_s": "kernel_time_limit_s"},
+    LeaseRules: {"idle_s": "lease_idle_s", "notice_s": "lease_notice_s", "part": "lease_part"},
     PriceSettings: {"quantum_s": "price_quantum_s", "epoch_s": "price_epoch_s"},
 }
 

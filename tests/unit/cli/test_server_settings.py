@@ -66,7 +66,8 @@ def test_each_value_is_where_its_name_says(tmp_path: Path) -> None:
     told |= {name: value + at for at, (name, value) in enumerate(told.items()) if isinstance(value, int)}
     settings = server_settings(told)
     api = settings.api
-    for part in (api, api.connections, api.uploads, api.retention, settings.kernels, settings.price_settings):
+    of_api = (api, api.connections, api.uploads, api.retention)
+    for part in (*of_api, settings.kernels, settings.price_settings, settings.lease_rules):
         assert {name: getattr(part, name) for name in NAMES[type(part)]} == {
             name: told[setting] for name, setting in NAMES[type(part)].items()
         }
