@@ -86,13 +86,16 @@ def tenant_set(
     max_requests: Annotated[str, typer.Option("--max-requests", help=f"Requests a second; {_ANY}")] = "",
     max_slot_s: Annotated[str, typer.Option("--max-slot-s", help=f"Board seconds of slots a day; {_ANY}")] = "",
     max_core_s: Annotated[str, typer.Option("--max-core-s", help=f"Board seconds of cores a day; {_ANY}")] = "",
+    max_leases: Annotated[int | None, typer.Option("--max-leases", min=0, help="Leases at once.")] = None,
+    max_lease_s: Annotated[float | None, typer.Option("--max-lease-s", min=0, help="Seconds of a lease.")] = None,
     url: Url = URL,
     key: Key = KEY,
     as_json: AsJson = False,
 ) -> None:
     """Change a tenant's weight and bounds while it works; what is not named stays."""
     counts = {"max_jobs": max_jobs, "max_blob_bytes": max_blob_bytes, "max_priority": max_priority}
-    named = {field: value for field, value in counts.items() if value is not None}
+    leases = {"max_leases": max_leases, "max_lease_s": max_lease_s}
+    named = {field: value for field, value in {**counts, **leases}.items() if value is not None}
     texts = {"max_requests_per_s": max_requests, "max_slot_s": max_slot_s, "max_core_s": max_core_s}
     quota: dict[str, Any] = {**named, **{field: _number(text) for field, text in texts.items() if text}}
     with errors_in_one_line(as_json), connect(url, key) as client:
