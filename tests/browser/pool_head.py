@@ -19,6 +19,10 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
         yield running
 
 
+OF_BOARDS = {"/v1/session/sign-on/offer", "/v1/maintenance"}
+"""What the page asks for wherever it is, and heads do not have: it goes without."""
+
+
 def test_boards_stand_in_place_of_slots(browser: Browser, pool: Pool) -> None:
     head = pool.head("a")
     operator = pool.operator(head)
@@ -64,4 +68,4 @@ def test_boards_stand_in_place_of_slots(browser: Browser, pool: Pool) -> None:
             expect(page.locator("#job-body")).to_contain_text("cancelled")
         page.get_by_role("link", name="Overview", exact=True).click()
         page.screenshot(path=OUT / f"{name}.png", full_page=True)
-        assert said == []
+        assert {url.removeprefix(head.url) for url in said} <= OF_BOARDS
