@@ -155,7 +155,7 @@ def test_a_job_is_followed_again_where_the_servers_history_is_another(browser: B
     assert said == []
 
 
-def test_a_server_that_goes_away_is_said_and_one_logs_in_again(browser: Browser, tmp_path: Path) -> None:
+def test_a_server_that_goes_away_is_said_and_one_stays_logged_in(browser: Browser, tmp_path: Path) -> None:
     settings = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=0)
     with Server(settings, board=model_board(faults=ModelFaults())).background() as running:
         page, said = opened(browser, running, operator_key(running))
@@ -164,6 +164,9 @@ def test_a_server_that_goes_away_is_said_and_one_logs_in_again(browser: Browser,
     expect(page.locator("#ended")).to_be_visible()
     again = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=port)
     with Server(again, board=model_board(faults=ModelFaults())).background() as running:
+        expect(page.locator("#away")).to_be_hidden()
+        expect(page.locator("#work dd").first).to_be_visible()
+        page.get_by_role("button", name="Log out").click()
         expect(page.locator("#log-in")).to_be_visible()
         page.get_by_label("API key").fill("eddy_nobody")
         page.keyboard.press("Enter")
