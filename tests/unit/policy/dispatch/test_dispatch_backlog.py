@@ -121,7 +121,7 @@ EXTRA = [("eddy", 120), ("eddy, impatient", 109), ("eddy, impatient", 116), ("ed
 """Sequences under which they once differed."""
 
 
-@pytest.mark.parametrize(("name", "seed"), [*((name, seed) for name in sorted(MAKERS) for seed in range(2)), *EXTRA])
+@pytest.mark.parametrize(("name", "seed"), [*((name, seed) for name in sorted(MAKERS) for seed in range(1)), *EXTRA])
 def test_a_policy_decides_as_its_independent_model(name: str, seed: int) -> None:
     rng = random.Random(f"{name} {seed}")
     kept, plain, constants = MAKERS[name]

@@ -126,7 +126,7 @@ def scenarios(draw: st.DrawFn, name: str) -> Pools:
 
 @pytest.mark.parametrize("name", sorted(MAKERS))
 def test_every_job_ends_and_the_promises_hold(name: str) -> None:
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=40, deadline=None, derandomize=True)
     @given(scenarios(name))
     def holds(scenario: Pools) -> None:
         run = check(scenario)
