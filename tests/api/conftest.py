@@ -30,7 +30,7 @@ from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.job_event_reader import JobEventReader
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
-from eddy.hypervisor.engine.lease_service import LeaseStanding
+from eddy.hypervisor.engine.lease_service import LeaseStatus
 from eddy.hypervisor.engine.operator_commands import OperatorCommands
 from eddy.hypervisor.engine.session_service import Batch, BatchAnswer
 from eddy.hypervisor.forecast.estimator import Estimator, Expectation, JobEstimate
@@ -153,10 +153,10 @@ class NoLeases:
     def most_slots(self, slots: int) -> int:
         return LeaseRules().most_slots(slots)
 
-    def standing(self, record: LeaseRecord) -> LeaseStanding:
-        return LeaseStanding(record)
+    def standing(self, record: LeaseRecord) -> LeaseStatus:
+        return LeaseStatus(record)
 
-    def standings(self, tenant: str | None) -> tuple[LeaseStanding, ...]:
+    def standings(self, tenant: str | None) -> tuple[LeaseStatus, ...]:
         return ()
 
     async def open(self, tenant: str, quota: Quota, options: LeaseOptions) -> LeaseRecord:

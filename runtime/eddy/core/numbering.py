@@ -78,7 +78,7 @@ class Numbering:
         return int.from_bytes(made.digest(), "big") & self._mask
 
 
-class RekeyedNumbering(Numbering):
+class MultiKeyNumbering(Numbering):
     """A numbering that goes on with another key: what counts after a moment was told before, and was lost since, has
     another number when it counts again.
 

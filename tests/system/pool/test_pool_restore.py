@@ -12,7 +12,7 @@ import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.client import Client, Job
 from eddy.core.errors import Conflict, NotFound, StorageDamaged
-from eddy.core.numbering import Numbering, RekeyedNumbering
+from eddy.core.numbering import MultiKeyNumbering, Numbering
 from eddy.pool.connection.credentials import PoolReplaced
 from eddy.pool.servers.nats_server import NatsServer
 from eddy.pool.servers.pool_backup import unpack
@@ -110,7 +110,7 @@ def test_a_file_that_is_not_whole_makes_no_pool(tmp_path: Path) -> None:
 
 def test_counts_that_are_given_again_are_told_otherwise() -> None:
     before = Numbering(b"k" * 32, 6, 3)
-    after = RekeyedNumbering(before, b"n" * 32, 6, 50)
+    after = MultiKeyNumbering(before, b"n" * 32, 6, 50)
     told = [after.public_id(count) for count in range(1, 200)]
     assert told[:49] == [before.public_id(count) for count in range(1, 50)]
     assert len({*told}) == len(told)

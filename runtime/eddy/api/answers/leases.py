@@ -9,7 +9,7 @@ from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import Answer, shown
 from eddy.core.leases import LeaseFigures, LeaseKind, LeaseState
 from eddy.core.tenants import TenantRecord
-from eddy.hypervisor.engine.lease_service import LeaseStanding
+from eddy.hypervisor.engine.lease_service import LeaseStatus
 
 
 class Lease(Answer):
@@ -115,7 +115,7 @@ class InterruptAnswer(Answer):
     rang: bool = Field(description="Whether it came within the time.")
 
 
-def lease_answer(standing: LeaseStanding, viewer: TenantRecord, idle_limit_s: float, token: str) -> Lease:
+def lease_answer(standing: LeaseStatus, viewer: TenantRecord, idle_limit_s: float, token: str) -> Lease:
     """A lease as it is shown to somebody who may see it."""
     record, now = standing.record, standing.figures or LeaseFigures()
     mine = record.tenant == viewer.id and not record.state.is_final

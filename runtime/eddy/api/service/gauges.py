@@ -19,7 +19,7 @@ from eddy.core.records import JobEventKind, SlotStatus, WaitCause
 from eddy.core.sessions import SessionFigures, SessionRecord, SessionState
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.cores.market_report import market_answer
-from eddy.hypervisor.engine.lease_service import LeaseStanding
+from eddy.hypervisor.engine.lease_service import LeaseStatus
 from eddy.hypervisor.sessions.session import Counts
 from eddy.store import Store
 
@@ -125,7 +125,7 @@ def _sessions(did: Counts, there: Sequence[tuple[SessionRecord, SessionFigures]]
     yield _counted("eddy_session_bytes", text, "way", ways)
 
 
-def _leases(standings: Sequence[LeaseStanding]) -> Iterator[Metric]:
+def _leases(standings: Sequence[LeaseStatus]) -> Iterator[Metric]:
     there = [each for each in standings if not each.record.state.is_final]
     states = Tally(each.record.state.value for each in there)
     yield _labelled("eddy_leases", "Leases that have not ended, by state.", "state", _each(_LEASES, states))

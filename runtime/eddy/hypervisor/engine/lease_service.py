@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseStanding:
+class LeaseStatus:
     """A lease as it stands.
 
     Attributes:
@@ -66,36 +66,34 @@ class LeaseService:
 
     # What there is ------------------------------------------------------------------------------------------------
 
-    def standing(self, record: LeaseRecord) -> LeaseStanding:
+    def standing(self, record: LeaseRecord) -> LeaseStatus:
         """A lease as it stands now."""
         return self._standings([record])[0]
 
-    def standings(self, tenant: str | None) -> tuple[LeaseStanding, ...]:
+    def standings(self, tenant: str | None) -> tuple[LeaseStatus, ...]:
         """Leases of a tenant, or of all, oldest first."""
         return self._standings(self._engine.store.leases.all(tenant))
 
-    def _standings(self, records: list[LeaseRecord] | tuple[LeaseRecord, ...]) -> tuple[LeaseStanding, ...]:
+    def _standings(self, records: list[LeaseRecord] | tuple[LeaseRecord, ...]) -> tuple[LeaseStatus, ...]:
         if not self._turning.ready.is_set():
-            return tuple(LeaseStanding(record) for record in records)
+            return tuple(LeaseStatus(record) for record in records)
         view = replace(self._keeper.view(self._engine.machine), leases=self._engine.store.leases.open())
         order = [each.number for each in queue_order(view.leases)]
         live = {each.record.number: each for each in self._keeper.live}
         return tuple(self._standing(record, live.get(record.number), view, order) for record in records)
 
-    def _standing(
-        self, record: LeaseRecord, live: LiveLease | None, view: LeaseView, order: list[int]
-    ) -> LeaseStanding:
+    def _standing(self, record: LeaseRecord, live: LiveLease | None, view: LeaseView, order: list[int]) -> LeaseStatus:
         if record.state.is_final:
-            return LeaseStanding(record)
+            return LeaseStatus(record)
         place = order.index(record.number) + 1 if record.number in order else 0
         expected_s = expected_begin_s(view, record.number) if place else None
         if live is None:
-            return LeaseStanding(record, LeaseFigures(place), expected_s)
+            return LeaseStatus(record, LeaseFigures(place), expected_s)
         slots = self._engine.machine.slots
         modules = {slot: slots[slot].module if slot in live.held else "" for slot in record.slots}
         buffer = self._buffer(record) if live.memory else None
         figures = live.figures(place, 0 if buffer is None else buffer.address, modules, time.time())
-        return LeaseStanding(record, figures, expected_s)
+        return LeaseStatus(record, figures, expected_s)
 
     @property
     def idle_limit_s(self) -> float:

@@ -9,7 +9,7 @@ import secrets
 
 from nats.js.errors import BucketNotFoundError, KeyNotFoundError, KeyWrongLastSequenceError, NotFoundError
 
-from eddy.core.numbering import Numbering, RekeyedNumbering
+from eddy.core.numbering import MultiKeyNumbering, Numbering
 from eddy.pool.connection.streams import EVENTS
 from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.link import Link
@@ -73,8 +73,8 @@ def _read(data: bytes | None) -> Numbers:
         jobs, events = Numbering(key, JOB_DIGITS, int(kept["job"])), Numbering(key, EVENT_DIGITS, int(kept["event"]))
         for each in kept.get("renewed", ()):
             key = bytes.fromhex(each["key"])
-            jobs = RekeyedNumbering(jobs, key, JOB_DIGITS, int(each["job"]))
-            events = RekeyedNumbering(events, key, EVENT_DIGITS, int(each["event"]))
+            jobs = MultiKeyNumbering(jobs, key, JOB_DIGITS, int(each["job"]))
+            events = MultiKeyNumbering(events, key, EVENT_DIGITS, int(each["event"]))
         return Numbers(jobs, events)
     except NO_SENSE as wrong:
         raise unreadable_record_error("eddy_keys", ENTRY, wrong) from wrong
