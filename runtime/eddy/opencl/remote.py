@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,10 +24,6 @@ SHARE = 4
 """A context takes this part of what a tenant may hold on the board, so that several fit."""
 OVERHEAD_BYTES = 512 << 10
 """Of a session's memory: its program, and the stacks and logs of launches."""
-SHORT_WAIT_S, LONG_WAIT_S = 0.01, 1.0
-"""Wall seconds one request waits for a command: meanwhile the session takes no other, so short ones come first."""
-TURN_S = 0.001
-"""Between two of them, so that another thread gets its turn."""
 CLOCK_HZ = 100_000_000
 """Of clusters where the server does not say, which is everywhere yet."""
 _SHAPE = re.compile(r"(\d+)c(\d+)w(\d+)t")
@@ -61,16 +56,11 @@ class RemoteEvent:
         Raises:
             EddyError: The server does not answer.
         """
-        wait_s = SHORT_WAIT_S
-        while not self.event.is_ended:
-            try:
-                self.event.wait(wait_s)
-            except TimeoutError:
-                wait_s = min(2 * wait_s, LONG_WAIT_S)
-                time.sleep(TURN_S)
-            except EddyError:
-                if self.event.error is None:
-                    raise
+        try:
+            self.event.wait()
+        except EddyError:
+            if self.event.error is None:
+                raise
 
     def result(self) -> bytes:
         """What was read."""
