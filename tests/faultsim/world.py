@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
+from eddy.api.access.request_limits import TenantRateLimits, TokenBuckets
 from eddy.api.service.app import compose
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.hypervisor import Hypervisor

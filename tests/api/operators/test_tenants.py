@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.access.token_buckets import TokenBuckets
+from eddy.api.access.request_limits import TokenBuckets
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
 from eddy.store.tables.keys import KEPT_ENDED, MOST_KEYS, Keys

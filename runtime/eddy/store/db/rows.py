@@ -28,7 +28,7 @@ from eddy.core.records import (
     KernelRecord,
 )
 from eddy.core.submission_options import NOTHING, SubmissionOptions
-from eddy.store.db.faults import names_damage
+from eddy.store.db.damage import names_damage
 from eddy.store.db.field_types import check_types
 
 LOG = "/log"

@@ -22,9 +22,8 @@ from typing import Any
 
 from eddy.core.errors import RecordDamaged, UnknownCursor
 from eddy.files import translate_os_errors, write_private
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.field_types import check_types
 from eddy.store.db.rows import parse_object
 from eddy.store.db.schema import MIGRATIONS, UPGRADED_FROM

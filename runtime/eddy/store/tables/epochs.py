@@ -6,9 +6,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Sequence
 
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.rows import parse_object
 
 

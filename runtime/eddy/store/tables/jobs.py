@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from eddy.core.errors import Conflict, NotFound, RecordDamaged, UnknownCursor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database, insert
-from eddy.store.db.faults import names_damage
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import (
     INSERT_EVENTS,

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 
 from eddy.core.errors import NotFound, RecordDamaged
 from eddy.core.tenants import ApiKey, KeyScope
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.field_types import check_types, parse_flag
 
 MOST_KEYS = 64

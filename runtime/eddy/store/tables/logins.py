@@ -7,9 +7,8 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.field_types import check_types
 
 

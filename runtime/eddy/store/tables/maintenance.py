@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from eddy.core.errors import NotFound, QuotaExceeded
 from eddy.core.maintenance import MaintenanceWindow, WindowStage
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.field_types import check_types
 
 MOST_WINDOWS = 200

@@ -20,9 +20,8 @@ from pathlib import Path
 from eddy.core.errors import Conflict, NotFound, StorageFailed
 from eddy.files import sync_folder, translate_os_errors
 from eddy.store.bytes.blobs import MOST_BYTES
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.field_types import check_types
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import LOG, ItemOutput, ResultRow

@@ -28,9 +28,8 @@ from eddy.files import free_bytes
 from eddy.store.bytes.blobs import Blobs
 from eddy.store.bytes.partial import Partials
 from eddy.store.bytes.sweep import sweep
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database, insert
-from eddy.store.db.faults import names_damage
 from eddy.store.db.numbers import load_numbers
 from eddy.store.db.rows import (
     INSERT_EVENTS,

@@ -14,9 +14,8 @@ from typing import Any
 
 from eddy.core.errors import QuotaExceeded
 from eddy.core.tenants import Quota
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.field_types import check_types
 
 ACCOUNTED, ACCOUNTED_FROM = "accounted_ns", "accounted_from_ns"

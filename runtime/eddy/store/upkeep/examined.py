@@ -16,8 +16,9 @@ from urllib.parse import quote
 
 from eddy.core.errors import RecordDamaged
 from eddy.store.bytes.blobs import hash_and_size
+from eddy.store.db.damage import names_damage
 from eddy.store.db.database import text_or_bytes
-from eddy.store.db.faults import names_damage, storage_errors
+from eddy.store.db.faults import storage_errors
 from eddy.store.db.field_types import parse_finite
 from eddy.store.db.numbers import read_numbers
 from eddy.store.db.rows import RECORD, load_event, load_request, load_snapshot, parse_object, record_of

@@ -1,16 +1,26 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""How many requests a second a tenant may make: a bucket of tokens each, filled at its rate, a second's worth deep; and
-how often it may ask for what takes a server or a head as long as many submissions do: others wait meanwhile."""
+"""How much one tenant may ask for, so that others are served: requests a second, by a bucket of tokens each, filled at
+its rate and a second's worth deep; what takes a server or a head as long as many submissions do; and requests under way
+at once, for streams, long polls and uploads hold a connection each.
+
+Connections are bounded for all together (`eddy.api.http.connections`), and one that is at work gives way to nobody. So
+one tenant holds a part of them at most, and all tenants together leave some for operators.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
-from eddy.api.http.current_request import AnyTenant
+from starlette.types import Scope
+
+from eddy.api.http.connections import ConnectionLimits
+from eddy.api.http.current_request import AT_END, AnyTenant
 from eddy.core.errors import RateLimited
 
 BURST_S = 1.0
@@ -25,6 +35,9 @@ PAGES_PER_S = 8.0
 """Pages of more than `FEW` jobs."""
 FEW = 100
 """Events or jobs that anybody may have at any rate."""
+PART = 4
+"""One tenant may hold this part of the connections of one address, and operators alone the last such part of all."""
+RETRY_S = 1
 
 
 class TokenBuckets:
@@ -130,3 +143,43 @@ class TenantRateLimits:
 
 def _bound(tenant: AnyTenant, per_s: float) -> float | None:
     return None if tenant.admin else per_s
+
+
+class InFlightRequests:
+    """Requests under way, by tenant. For the event loop's thread alone.
+
+    Args:
+        limits: Of connections.
+    """
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.most_of_one = max(limits.connections_per_client // PART, 1)
+        self.most_of_all = max(limits.connections - limits.connections // PART, 1)
+        self._held: Counter[str] = Counter()
+        self._all = 0
+
+    def count_request(self, scope: Scope, tenant: AnyTenant) -> None:
+        """Count a request until it has ended; an operator's is not counted.
+
+        Raises:
+            RateLimited: The tenant has as many as it may, or all tenants have.
+        """
+        counted = scope.get(AT_END)
+        if tenant.admin or counted is None:
+            return
+        if self._held[tenant.id] >= self.most_of_one:
+            most = self.most_of_one
+            message = f"Tenant {tenant.id} has {most} requests under way: end a stream or a wait, then send it again."
+            raise RateLimited(message, limit=most, retry_after_s=RETRY_S)
+        if self._all >= self.most_of_all:
+            message = "As many requests of tenants are under way as the server takes: send it again later."
+            raise RateLimited(message, limit=self.most_of_all, retry_after_s=RETRY_S)
+        counted.append(partial(self._give_back, tenant.id))
+        self._held[tenant.id] += 1
+        self._all += 1
+
+    def _give_back(self, tenant: str) -> None:
+        self._all -= 1
+        self._held[tenant] -= 1
+        if not self._held[tenant]:
+            del self._held[tenant]

@@ -14,10 +14,7 @@ from urllib.parse import parse_qsl
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
-
-from eddy.api.http import problems
+from starlette.types import Scope
 
 FOREIGN = frozenset({"/v1/session/sign-on/callback"})
 """Addresses whose queries others write, who may add to them: OpenID Connect lets a provider."""
@@ -41,38 +38,39 @@ class RouteQuery(NamedTuple):
     asks: bool
 
 
-class QueryMiddleware:
-    """Refuses parameters that a route does not have, and two values of one that has a single value.
+class WrongParameter(NamedTuple):
+    """A parameter that is refused.
 
-    Args:
-        app: The application behind it.
-        routes: All it has, in their order.
-        caller: What its routes depend on that ask who is there.
+    Attributes:
+        field: Its name.
+        message: Why.
+        allowed: Parameters that the route has.
     """
 
-    def __init__(self, app: ASGIApp, routes: Iterable[APIRoute], caller: Callable[..., Any]) -> None:
-        self._app = app
+    field: str
+    message: str
+    allowed: list[str]
+
+
+class QueryParameters:
+    """Which parameters each route has, and which of them have a single value.
+
+    Args:
+        routes: All there are, in their order.
+        caller: What those depend on that ask who is there.
+    """
+
+    def __init__(self, routes: Iterable[APIRoute], caller: Callable[..., Any]) -> None:
         self._known = [_query_of(route, caller) for route in routes]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on where its query is right."""
-        if scope["type"] == "http" and scope["query_string"] and scope["path"] not in FOREIGN:
-            known = self._route(scope["method"], scope["path"])
-            # Who has no key is told that, not what is wrong beside it.
-            told = known is not None and not (known.asks and _is_stranger(scope))
-            wrong = _wrong(scope["query_string"], known.names) if known is not None and told else None
-            if known is not None and wrong is not None:
-                field, message = wrong
-                allowed = sorted(known.names)
-                extra: dict[str, Any] = {
-                    "field": field,
-                    "allowed": allowed,
-                    "errors": [{"field": field, "message": message}],
-                }
-                answer = problems.respond(Request(scope), "invalid-request", f"{field}: {message}", **extra)
-                await answer(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+    def find_wrong(self, scope: Scope) -> WrongParameter | None:
+        """The first parameter of a request that its route does not have, or that has two values; None for none."""
+        known = None if scope["path"] in FOREIGN else self._route(scope["method"], scope["path"])
+        # Who has no key is told that, not what is wrong beside it.
+        if known is None or (known.asks and _is_stranger(scope)):
+            return None
+        wrong = _wrong(scope["query_string"], known.names)
+        return None if wrong is None else WrongParameter(*wrong, sorted(known.names))
 
     def _route(self, method: str, path: str) -> RouteQuery | None:
         """Which route is asked; None for none."""
