@@ -176,7 +176,7 @@ class World:
         self._made.app.state.context = context
 
     def _pragma(self, text: str) -> Any:
-        return self.store._db._connection.execute(f"PRAGMA {text}").fetchone()
+        return self.store.database._connection.execute(f"PRAGMA {text}").fetchone()
 
     def crash(self, power: bool) -> None:
         """The process is gone; what it left is found by the next one."""

@@ -49,8 +49,9 @@ async def answers(server: Any, monkeypatch: pytest.MonkeyPatch, failure: Excepti
 
     found = []
     with monkeypatch.context() as patch:
-        for part in ("under_way", "find_page", "get", "owner"):
+        for part in ("under_way", "get", "owner"):
             patch.setattr(server.store.jobs, part, failing)
+        patch.setattr(server.store.lists, "find_page", failing)
         server.hypervisor.broken = failure
         for who in ("ada", "operator", None):
             async with server.client(who) as client:

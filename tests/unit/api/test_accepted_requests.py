@@ -74,8 +74,8 @@ def everywhere(store: Store, job: int) -> list[JobRecord]:
     place = store.jobs.get(TENANT, job).asked.array
     found = [
         store.jobs.get(TENANT, job),
-        store.jobs.page(TENANT)[0],
-        store.jobs.find_page(JobFilter(TENANT)).records[0],
+        store.lists.page(TENANT)[0],
+        store.lists.find_page(JobFilter(TENANT)).records[0],
     ]
     found += [record for record in store.jobs.under_way(TENANT, 9) if record.id == job]
     return found + ([] if place is None else [r for r in store.arrays.get(TENANT, place.id) if r.id == job])

@@ -261,8 +261,8 @@ def test_a_damaged_index_is_built_again_and_said(folder: Path, name: str, caplog
         file.seek((root - 1) * size + size // 2)
         file.write(b"\xa5" * (size // 2))
     data, store, _ = start(folder)
-    assert len(store.jobs.page("a", limit=100)) == JOBS
-    assert examine(store._db._connection) == []
+    assert len(store.lists.page("a", limit=100)) == JOBS
+    assert examine(store.database._connection) == []
     stop(data, store)
     assert [message for message in caplog.messages if "REINDEX" in message]
     caplog.clear()
@@ -277,7 +277,7 @@ def use(folder: Path) -> int:
     try:
         store.jobs.unfinished()
         for call in (
-            lambda: store.jobs.page(None, limit=1000),
+            lambda: store.lists.page(None, limit=1000),
             lambda: store.events.list_events(None, None),
             store.tenants.all,
         ):
@@ -323,7 +323,7 @@ def test_a_job_whose_row_is_damaged_ends_and_the_others_go_on(folder: Path) -> N
         record = store.jobs.get("a", number)
         assert (record.state, record.cause) == (JobState.FAILED, "storage-damaged")
         assert record.submitted_unix_s > 1e9, "when it came is in the row still"
-    assert len(store.jobs.page("a", limit=100)) == JOBS
+    assert len(store.lists.page("a", limit=100)) == JOBS
     stop(data, store)
 
 

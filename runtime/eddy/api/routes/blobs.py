@@ -172,8 +172,8 @@ async def stored_bytes(context: Context, tenant: str, sha256: str) -> int | None
     store = context.store
     if not store.blobs.has(tenant, sha256):
         return None
-    if store.settling:
-        await context.uploads.on_disk(context.writer.settle)
+    if store.database.settling:
+        await context.uploads.on_disk(context.writer.database.settle)
     return store.blobs.size_bytes(tenant, sha256)
 
 

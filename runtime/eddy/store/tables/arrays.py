@@ -14,10 +14,8 @@ from eddy.core.records import JobRecord
 from eddy.core.submission_options import ArrayPlace
 from eddy.store.db.database import Database
 from eddy.store.db.numbers import Numbers
-from eddy.store.db.rows import RECORD, dump_request, text_hash
-from eddy.store.tables.listing import microseconds
-from eddy.store.tables.submission import Submission
-from eddy.store.tables.submissions import Check, Group, Submissions, new_record
+from eddy.store.db.rows import RECORD, dump_request, microseconds, text_hash
+from eddy.store.tables.submissions import Check, Group, Submission, Submissions, new_record
 
 
 class Arrays:
@@ -144,7 +142,7 @@ class Arrays:
 
     def request_cancel(self, tenant: str, array: int) -> tuple[int, ...]:
         """Note that all jobs of an array shall end that have not; answers which. It is durable once the store has
-        settled (`Store.settle`).
+        settled (`Database.settle`).
 
         Raises:
             NotFound: There is no such array of this tenant.

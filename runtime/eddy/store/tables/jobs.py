@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Jobs: their records and requests, lists of them, and how many have not ended."""
+"""Jobs: their records and requests, and how many have not ended."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
-from eddy.core.errors import Conflict, NotFound, RecordDamaged, UnknownCursor
+from eddy.core.errors import Conflict, NotFound, RecordDamaged
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.store.db.damage import RecordKind, names_damage
@@ -25,11 +24,11 @@ from eddy.store.db.rows import (
     dump_request,
     event_values,
     load_request,
+    microseconds,
     parse_object,
     record_of,
 )
 from eddy.store.tables.job_counts import JobCounts
-from eddy.store.tables.listing import JobFilter, Place, listing, microseconds
 
 _log = logging.getLogger(__name__)
 
@@ -104,27 +103,6 @@ class DependencyIndex:
     def __contains__(self, number: int) -> bool:
         """Whether somebody waits for the job or array of this id."""
         return number in self._counts
-
-
-def unknown_page_error() -> UnknownCursor:
-    """Why a page of a list cannot begin where it is to."""
-    message = "This cursor is none of this list: ask without it, which begins with the first page."
-    return UnknownCursor(message, field="cursor", allowed="`next` of the page before, with the same filters")
-
-
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """A page of a list of jobs.
-
-    Attributes:
-        records: In order.
-        damaged: Jobs that belong there too, and whose records cannot be read.
-        following: Where it ends, for the page after it; None on the last.
-    """
-
-    records: tuple[JobRecord, ...]
-    damaged: tuple[int, ...]
-    following: Place | None
 
 
 class JobTable:
@@ -251,7 +229,7 @@ class JobTable:
         return self.tally.by_tenant()
 
     def request_cancel(self, tenant: str, job: int) -> JobRecord:
-        """Note that a job shall end; durably once the store has settled (`Store.settle`).
+        """Note that a job shall end; durably once the store has settled (`Database.settle`).
 
         Raises:
             NotFound: No such job of this tenant.
@@ -292,48 +270,6 @@ class JobTable:
         """Jobs that have not ended, by state; kept, not counted."""
         return self.tally.states()
 
-    def find_page(self, wanted: JobFilter, limit: int = 50, after: Place | None = None) -> ListPage:
-        """A page of a list.
-
-        Args:
-            wanted: Which jobs, in which order.
-            limit: At most this many, damaged ones among them.
-            after: Where the page before ended.
-        """
-        rows, page = self._wanted(wanted, limit, after)
-        places = [(row["place"], row["id"]) for row in page if type(row["place"]) is int]
-        while len(rows) > limit and not places:  # a place that is damaged is none to go on from
-            limit *= 2
-            rows, page = self._wanted(wanted, limit, after)
-            places = [(row["place"], row["id"]) for row in page if type(row["place"]) is int]
-        records = tuple(self._db.damage.read_rows(RecordKind.JOB, page, lambda row: row["id"], _listed))
-        damaged = {row["id"] for row in page} - {record.id for record in records}
-        return ListPage(records, tuple(sorted(damaged)), places[-1] if len(rows) > limit else None)
-
-    def _wanted(
-        self, wanted: JobFilter, limit: int, after: Place | None
-    ) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
-        """The rows of a page with the one that follows, and without."""
-        query, values = listing(wanted, after, limit + 1)
-        rows = self._db.rows(query, *values)
-        return rows, rows[:limit]
-
-    def check_place(self, wanted: JobFilter, place: Place) -> None:
-        """Check that a page can go on from a place: a job of the list stands there, or stood there when it was here.
-
-        Raises:
-            UnknownCursor: Nothing of this list ever stood there.
-        """
-        at_us, job = place
-        query = f"SELECT tenant, {wanted.order.column} AS place FROM job WHERE id = ?"
-        row = self._db.row(query, job)
-        if row is None:
-            known = 0 < job <= self.last_id()
-        else:
-            known = row["place"] == at_us and wanted.tenant in (None, row["tenant"])
-        if not known:
-            raise unknown_page_error()
-
     def last_id(self) -> int:
         """The last id that a job or an array was given, be it there still or not; 0 for none."""
         row = self._db.row("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
@@ -344,25 +280,6 @@ class JobTable:
         self._db.damage.note(RecordKind.VALUE, "of the last job's id", f"it is {row['seq']!r:.40}")
         found = self._db.row("SELECT max(max(id), coalesce(max(array), 0)) AS last FROM job")
         return 0 if found is None else int(found["last"] or 0)
-
-    def page(
-        self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None
-    ) -> tuple[JobRecord, ...]:
-        """Jobs, newest first; damaged ones are left out.
-
-        Args:
-            tenant: Whose; None for everyone's (operators).
-            state: Only those in this state.
-            limit: At most this many.
-            after: Only those older than this job: the last id of the page before.
-        """
-        place: Place | None = None
-        if after is not None:
-            row = self._db.row("SELECT submitted_us FROM job WHERE id = ?", after)
-            if row is None:
-                return ()
-            place = int(row["submitted_us"]), after
-        return self.find_page(JobFilter(tenant, state), limit, place).records
 
     def states(self, jobs: Collection[int]) -> dict[int, JobState]:
         """In which state jobs are, on disk or not yet; those there are not, or that are damaged, are left out."""
@@ -412,13 +329,6 @@ _UNFINISHED = (
     f" UNION SELECT id FROM job WHERE state IN ({_STATES})) ORDER BY id"
 )
 """Where the two columns differ, one of them is damaged; each is asked by its index."""
-
-
-@names_damage("a job's row")
-def _listed(row: sqlite3.Row) -> JobRecord:
-    if type(row["place"]) is not int:
-        raise TypeError(f"its place in the list is {row['place']!r:.40}")
-    return record_of(row)
 
 
 @names_damage("a job's row")

@@ -9,14 +9,18 @@ one of them and leave out what does not fit the others.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eddy.core.errors import UnknownCursor
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
-from eddy.store.db.rows import RECORD
+from eddy.store.db.damage import RecordKind, names_damage
+from eddy.store.db.database import Database
+from eddy.store.db.rows import RECORD, record_of
+from eddy.store.tables.jobs import JobTable
 
-INSERT_LABELS = "INSERT INTO label (tenant, name, value, submitted_us, job)"
 Place = tuple[int, int]
 """Where a job stands in an order: what it is ordered by, in microseconds, and its id."""
 
@@ -117,15 +121,102 @@ def _match(where: list[str], values: list[object], columns: Mapping[str, object]
             values.append(value)
 
 
-def microseconds(seconds: float) -> int:
-    """A time as columns have it."""
-    return round(seconds * 1e6)
+def unknown_page_error() -> UnknownCursor:
+    """Why a page of a list cannot begin where it is to."""
+    message = "This cursor is none of this list: ask without it, which begins with the first page."
+    return UnknownCursor(message, field="cursor", allowed="`next` of the page before, with the same filters")
 
 
-def label_rows(records: Iterable[JobRecord]) -> list[tuple[str, str, str, int, int]]:
-    """What `INSERT_LABELS` takes."""
-    return [
-        (record.tenant, name, value, microseconds(record.submitted_unix_s), record.id)
-        for record in records
-        for name, value in record.asked.labels.items()
-    ]
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """A page of a list of jobs.
+
+    Attributes:
+        records: In order.
+        damaged: Jobs that belong there too, and whose records cannot be read.
+        following: Where it ends, for the page after it; None on the last.
+    """
+
+    records: tuple[JobRecord, ...]
+    damaged: tuple[int, ...]
+    following: Place | None
+
+
+class JobLists:
+    """Lists of jobs, page by page.
+
+    Args:
+        db: Where they are kept.
+        jobs: All jobs.
+    """
+
+    def __init__(self, db: Database, jobs: JobTable) -> None:
+        self._db, self._jobs = db, jobs
+
+    def find_page(self, wanted: JobFilter, limit: int = 50, after: Place | None = None) -> ListPage:
+        """A page of a list.
+
+        Args:
+            wanted: Which jobs, in which order.
+            limit: At most this many, damaged ones among them.
+            after: Where the page before ended.
+        """
+        rows, page = self._wanted(wanted, limit, after)
+        places = [(row["place"], row["id"]) for row in page if type(row["place"]) is int]
+        while len(rows) > limit and not places:  # a place that is damaged is none to go on from
+            limit *= 2
+            rows, page = self._wanted(wanted, limit, after)
+            places = [(row["place"], row["id"]) for row in page if type(row["place"]) is int]
+        records = tuple(self._db.damage.read_rows(RecordKind.JOB, page, lambda row: row["id"], _listed))
+        damaged = {row["id"] for row in page} - {record.id for record in records}
+        return ListPage(records, tuple(sorted(damaged)), places[-1] if len(rows) > limit else None)
+
+    def _wanted(
+        self, wanted: JobFilter, limit: int, after: Place | None
+    ) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
+        """The rows of a page with the one that follows, and without."""
+        query, values = listing(wanted, after, limit + 1)
+        rows = self._db.rows(query, *values)
+        return rows, rows[:limit]
+
+    def check_place(self, wanted: JobFilter, place: Place) -> None:
+        """Check that a page can go on from a place: a job of the list stands there, or stood there when it was here.
+
+        Raises:
+            UnknownCursor: Nothing of this list ever stood there.
+        """
+        at_us, job = place
+        query = f"SELECT tenant, {wanted.order.column} AS place FROM job WHERE id = ?"
+        row = self._db.row(query, job)
+        if row is None:
+            known = 0 < job <= self._jobs.last_id()
+        else:
+            known = row["place"] == at_us and wanted.tenant in (None, row["tenant"])
+        if not known:
+            raise unknown_page_error()
+
+    def page(
+        self, tenant: str | None, state: JobState | None = None, limit: int = 50, after: int | None = None
+    ) -> tuple[JobRecord, ...]:
+        """Jobs, newest first; damaged ones are left out.
+
+        Args:
+            tenant: Whose; None for everyone's (operators).
+            state: Only those in this state.
+            limit: At most this many.
+            after: Only those older than this job: the last id of the page before.
+        """
+        place: Place | None = None
+        if after is not None:
+            row = self._db.row("SELECT submitted_us FROM job WHERE id = ?", after)
+            if row is None:
+                return ()
+            place = int(row["submitted_us"]), after
+        return self.find_page(JobFilter(tenant, state), limit, place).records
+
+
+@names_damage("a job's row")
+def _listed(row: sqlite3.Row) -> JobRecord:
+    if type(row["place"]) is not int:
+        raise TypeError(f"its place in the list is {row['place']!r:.40}")
+    return record_of(row)

@@ -11,21 +11,56 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
+from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord, JobRequest, KernelRecord
 from eddy.core.submission_options import Predecessor
 from eddy.core.tenants import Quota
 from eddy.store.db.database import Database, insert
 from eddy.store.db.numbers import Numbers
-from eddy.store.db.rows import INSERT_EVENTS, dump_record, dump_request, event_values, text_hash
+from eddy.store.db.rows import (
+    INSERT_EVENTS,
+    INSERT_LABELS,
+    dump_record,
+    dump_request,
+    event_values,
+    label_rows,
+    microseconds,
+    text_hash,
+)
 from eddy.store.tables.admission import AdmissionChecks
 from eddy.store.tables.idempotency import IdempotencyKeys, KnownKeys
 from eddy.store.tables.jobs import JobTable
-from eddy.store.tables.listing import INSERT_LABELS, label_rows, microseconds
-from eddy.store.tables.submission import Submission
 from eddy.store.tables.usage import Usage
 
 LAST_ID = (1 << 63) - 1
 """Id of a job that is not kept: no job has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A request that is ready to be kept.
+
+    Attributes:
+        request: What is asked for.
+        kind: Name of the job's kind.
+        name: What its record has as its application; "" for the request's.
+        items: How many items it has; 0 for the request's batch.
+        kernel: For a kernel job, what it is.
+        program: What was compiled for it, kept until it has ended; "" for nothing.
+        computed: Whether the board computes what it asks for.
+        blobs: Hashes of the tenant's blobs that it needs, looked for again as it is kept; of kinds that take time to
+            make ready.
+        slot_s: Slot-seconds it is expected to use, by its application's estimates; 0 where nothing is known.
+    """
+
+    request: JobRequest
+    kind: str = APPLICATION
+    name: str = ""
+    items: int = 0
+    kernel: KernelRecord | None = None
+    program: str = ""
+    computed: bool = True
+    blobs: tuple[str, ...] = ()
+    slot_s: float = 0.0
 
 
 Check = Callable[[Submission], Submission]
@@ -113,7 +148,7 @@ class Submissions:
     def write_jobs(
         self, submissions: Sequence[Submission], arrival_s: float, check: Check = lambda each: each
     ) -> list[Outcome]:
-        """As `add_jobs`, but for the disk: nobody is told of it before `Store.settle` has returned."""
+        """As `add_jobs`, but for the disk: nobody is told of it before `Database.settle` has returned."""
         try:
             return self._add_group(submissions, arrival_s, check)
         except Exception as failure:

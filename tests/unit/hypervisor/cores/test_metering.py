@@ -127,7 +127,7 @@ def test_cores_that_are_shared_are_charged_to_who_had_them() -> None:
     finish(engine)
     had = check(engine, store)
     for tenant in "ab":
-        kernels = [job.kernel for job in store.jobs.page(tenant) if job.kernel is not None]
+        kernels = [job.kernel for job in store.lists.page(tenant) if job.kernel is not None]
         assert len(kernels) == 2
         assert had[tenant, "core"] / 1e9 == pytest.approx(sum(each.core_seconds for each in kernels), abs=1e-6)
     cores = sum(ns for (_, unit), ns in had.items() if unit == "core")

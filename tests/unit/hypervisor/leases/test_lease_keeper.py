@@ -304,5 +304,5 @@ def test_jobs_that_thrash_the_port_do_not_keep_it_from_a_holder() -> None:
         lab.engine.step(1e-4)
         if lab.record(name).state is LeaseState.ACTIVE and lab.live(name).held:
             break
-    assert any(job.state is not JobState.SUCCEEDED for job in lab.store.jobs.page("alice", None, limit=50))
+    assert any(job.state is not JobState.SUCCEEDED for job in lab.store.lists.page("alice", None, limit=50))
     assert lab.live(name).held
