@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 
-from eddy.board.pynq.competing_loaders import find_running_loaders
 from eddy.cli.boards.install_files import (
     CURRENT,
     GATEWAY,
@@ -156,6 +155,8 @@ def _gateway_there(root: Path) -> tuple[str, ...]:
 
 def _stop_other_loaders(live: bool) -> None:
     """End daemons that load designs; the files keep them from starting again."""
+    from eddy.board.pynq.competing_loaders import find_running_loaders
+
     for loader in find_running_loaders() if live else ():
         there = [unit for unit in loader.units if any(Path(folder, unit).exists() for folder in UNIT_FOLDERS)]
         _manage(live, ["systemctl", "stop", *there])
