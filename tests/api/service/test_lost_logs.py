@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import structlog
-from eddy import logs
 from eddy.api.http.problems import KINDS
 from eddy.api.service import log_lines
 from eddy.core import errors
 from eddy.core.errors import EddyError
+from eddy.host import logs
 
 
 def tree(kind: type[EddyError]) -> Iterator[type[EddyError]]:

@@ -13,7 +13,7 @@ import pytest
 from eddy.board.images.package import seal
 from eddy.board.pynq.competing_loaders import LOADERS
 from eddy.cli.boards.install_files import GATEWAY, UNITS
-from eddy.notify import Notifier
+from eddy.host.notify import Notifier
 from forks_kit import forks
 
 SCORES = {"eddy-boardd.service": 2.5, "eddy-serve.service": 1.9, GATEWAY: 1.9}

@@ -31,11 +31,11 @@ from eddy.core.errors import (
 )
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
-from eddy.files import FolderLock, write_private
 from eddy.gpu.compilation.program_cache import ProgramCache
 from eddy.gpu.programs.program import Program
+from eddy.host.files import FolderLock, write_private
+from eddy.host.presence import announce_server, operator_key
 from eddy.packages.catalogue import load_catalogue
-from eddy.presence import announce_server, operator_key
 from eddy.store import Store
 from eddy.store.db.check import examine
 from eddy.store.db.database import Database

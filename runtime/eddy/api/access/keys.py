@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from eddy.files import translate_os_errors, write_private
+from eddy.host.files import translate_os_errors, write_private
 from eddy.store.disk.secret import make_keyed_hash
 
 PREFIX = "eddy_"

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from eddy.api.http import problems
 from eddy.api.http.current_request import AT_END, caller_in_use, key_in_use
 from eddy.api.http.metrics import Metrics
-from eddy.logs import REQUEST_ID_HEADER, request_id
+from eddy.host.logs import REQUEST_ID_HEADER, request_id
 
 HEADER = REQUEST_ID_HEADER.encode()
 _FIT = re.compile(rb"[A-Za-z0-9._:/+=~-]{1,64}")

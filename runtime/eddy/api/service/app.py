@@ -68,8 +68,8 @@ from eddy.api.service.retention import keep_within_quota
 from eddy.core.errors import EddyError
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent
+from eddy.host.notify import READY, STOPPING, Notifier
 from eddy.hypervisor.engine.event_fanout import EventFanout
-from eddy.notify import READY, STOPPING, Notifier
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
 from eddy.web import dashboard

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from eddy import distribution
 from eddy.core.errors import EddyError
+from eddy.host import distribution
 from eddy.settings import SETTINGS
 
 Finding = tuple[str, bool, str, str]

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from eddy import distribution
 from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import allowed_words, print_json
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
+from eddy.host import distribution
 
 if TYPE_CHECKING:
     from eddy_sim.modcheck.finding import Finding

@@ -72,7 +72,7 @@ async def _renewed(folder: Path) -> None:
     """Tell the pool of a folder from the one that it is a copy of, at an address that nobody else knows."""
     import asyncio
 
-    from eddy.files import write_private
+    from eddy.host.files import write_private
     from eddy.pool.connection.credentials import PoolAccess
     from eddy.pool.jetstream.link import open_pool
     from eddy.pool.jetstream.naming import renew_pool_numbers

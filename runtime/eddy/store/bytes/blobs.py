@@ -20,7 +20,7 @@ from typing import Protocol
 
 from eddy.core.errors import Conflict, NotFound, RecordDamaged
 from eddy.core.tenants import Quota
-from eddy.files import sync_folder
+from eddy.host.files import sync_folder
 from eddy.store.bytes.blob_file import BlobFile
 from eddy.store.bytes.uploads import Upload
 from eddy.store.db.damage import RecordKind, names_damage

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eddy.core.errors import StorageDamaged, StorageFailed, StorageInUse, StorageReadOnly
-from eddy.files import LEAST_FREE_BYTES, damaged_file_error, disk_full_error, free_bytes
+from eddy.host.files import LEAST_FREE_BYTES, damaged_file_error, disk_full_error, free_bytes
 
 RESTORE = (
     "restore the folder from a backup, or save what can be read with `sqlite3 {path} .recover | sqlite3 saved.sqlite3`"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eddy.core.errors import RecordDamaged, StorageDamaged, StorageFailed
-from eddy.files import LEAST_FREE_BYTES, free_bytes
+from eddy.host.files import LEAST_FREE_BYTES, free_bytes
 from eddy.store.db.faults import explained
 
 PAUSE_S = 60.0

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from eddy.core.errors import EddyError
-from eddy.files import translate_os_errors
+from eddy.host.files import translate_os_errors
 from eddy.store.db.columns_to_list import jobs_in_order
 from eddy.store.db.purge_migration import jobs_that_go
 from eddy.store.db.rows_to_files import rows_to_files

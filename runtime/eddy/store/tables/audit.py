@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import RecordDamaged, UnknownCursor
-from eddy.files import translate_os_errors, write_private
+from eddy.host.files import translate_os_errors, write_private
 from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound, StorageFailed
-from eddy.files import sync_folder, translate_os_errors
+from eddy.host.files import sync_folder, translate_os_errors
 from eddy.store.bytes.blobs import MOST_BYTES
 from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database

@@ -16,7 +16,7 @@ from pathlib import Path
 from eddy.core.errors import NotFound, QuotaExceeded
 from eddy.core.leases import LeaseKind, LeaseOptions, LeaseRecord, LeaseState
 from eddy.core.sessions import OnPressure, SessionOptions, SessionRecord, SessionState
-from eddy.files import translate_os_errors, write_private
+from eddy.host.files import translate_os_errors, write_private
 from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types, parse_flag

@@ -24,7 +24,7 @@ from eddy.core.errors import StorageFailed, StorageFull
 from eddy.core.faults import Fault, fault_from_cause
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import Quota
-from eddy.files import free_bytes
+from eddy.host.files import free_bytes
 from eddy.store.bytes.blobs import Blobs
 from eddy.store.bytes.partial import Partials
 from eddy.store.bytes.sweep import sweep

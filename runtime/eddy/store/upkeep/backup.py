@@ -27,10 +27,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eddy import distribution
 from eddy.core.errors import InvalidRequest, StorageFailed, StorageFull
 from eddy.core.units import format_size
-from eddy.files import (
+from eddy.host import distribution
+from eddy.host.files import (
     free_bytes,
     sync_folder,
     translate_os_errors,

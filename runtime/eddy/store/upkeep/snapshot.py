@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from eddy.core.errors import RecordDamaged, StorageInUse
-from eddy.files import PRIVATE, FolderLock, read_lock_holder, translate_os_errors
+from eddy.host.files import PRIVATE, FolderLock, read_lock_holder, translate_os_errors
 from eddy.store.db.check import examine
 from eddy.store.db.database import text_or_bytes
 from eddy.store.db.faults import database_damaged_error, storage_errors

