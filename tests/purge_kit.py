@@ -20,13 +20,13 @@ from eddy.core.sessions import SessionRecord, SessionState
 from eddy.core.submission_options import Predecessor, SubmissionOptions
 from eddy.core.tenants import ApiKey, Quota, TenantRecord
 from eddy.store import Store
+from eddy.store.account_tables.logins import LoginRow
+from eddy.store.account_tables.usage import UsageRow
 from eddy.store.db.database import Database
 from eddy.store.db.rows import LOG, Commit, ItemOutput
 from eddy.store.disk import files
-from eddy.store.tables.logins import LoginRow
+from eddy.store.job_tables.submissions import Submission
 from eddy.store.tables.notices import Notice, new_delivery
-from eddy.store.tables.submissions import Submission
-from eddy.store.tables.usage import UsageRow
 
 DATABASE = "eddy.sqlite3"
 KEEP_NAME = {"usage": "tenant", "audit": "facts", "removed": "tenant"}

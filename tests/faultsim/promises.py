@@ -25,7 +25,7 @@ from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.store import Store
-from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_FROM
+from eddy.store.account_tables.usage import ACCOUNTED, ACCOUNTED_FROM
 from hypervisor_kit import expected
 
 from faultsim.clients import TENANTS, Answer, Clients, Wanted

@@ -16,7 +16,7 @@ from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.main import app as command
 from eddy.core.records import SlotStatus
 from eddy.store import Store
-from eddy.store.tables.audit import HEAD, AuditEntry, AuditVerdict, read_head, verify
+from eddy.store.account_tables.audit import HEAD, AuditEntry, AuditVerdict, read_head, verify
 from kernel_kit import kernel_board
 from typer.testing import CliRunner
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from eddy.core.jobs import JobState
 from eddy.hypervisor.cores.market_history import EpochHistory
-from eddy.store.tables.usage import UsageRow, day_of
+from eddy.store.account_tables.usage import UsageRow, day_of
 
 pytestmark = pytest.mark.anyio
 NO_TEXT = "CAST(x'fffe41' AS TEXT)"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(autouse=True)
 def _young_jobs_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eddy.store.tables.purge.LEAST_AGE_S", -1.0)
+    monkeypatch.setattr("eddy.store.job_tables.purge.LEAST_AGE_S", -1.0)
 
 
 def bounded(server: Any, **bounds: float) -> Context:
@@ -125,7 +125,7 @@ async def test_the_operator_purges_by_age_count_and_tenant(server: Any) -> None:
 
 async def test_a_long_purge_answers_in_between(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eddy.api.routes.admin._WORK_S", -1.0)
-    monkeypatch.setattr("eddy.store.tables.purge.BATCH", 2)
+    monkeypatch.setattr("eddy.store.job_tables.purge.BATCH", 2)
     await ended(server, 3)
     removed, more, asked = 0, True, 0
     async with server.client("operator") as client:

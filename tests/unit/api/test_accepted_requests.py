@@ -24,7 +24,7 @@ from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.rows import Commit
-from eddy.store.tables.listing import JobFilter
+from eddy.store.job_tables.listing import JobFilter
 from eddy.store.upkeep.folder import DataFolder
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 

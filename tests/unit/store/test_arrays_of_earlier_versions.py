@@ -16,7 +16,7 @@ from eddy.core.submission_options import Condition, Predecessor, SubmissionOptio
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.tables.listing import JobFilter as Listed
+from eddy.store.job_tables.listing import JobFilter as Listed
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
 DUMP = Path(__file__).with_name("store_schema_12_arrays.sql")

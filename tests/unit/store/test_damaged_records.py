@@ -31,14 +31,14 @@ from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
+from eddy.store.account_tables.logins import LoginRow
+from eddy.store.account_tables.usage import UsageRow, day_of
+from eddy.store.board_tables.samples import Sample
 from eddy.store.db.database import Database
 from eddy.store.db.schema import MIGRATIONS
-from eddy.store.tables.listing import JobFilter
-from eddy.store.tables.logins import LoginRow
+from eddy.store.job_tables.listing import JobFilter
+from eddy.store.job_tables.submissions import Submission
 from eddy.store.tables.notices import Notice, new_delivery
-from eddy.store.tables.samples import Sample
-from eddy.store.tables.submissions import Submission
-from eddy.store.tables.usage import UsageRow, day_of
 from eddy.store.upkeep.examined import TABLES, examine_folder
 from eddy.store.upkeep.folder import DataFolder, findings
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, put, request

@@ -15,8 +15,8 @@ from eddy.core.submission_options import Condition, Predecessor
 from eddy.core.tenants import Quota
 from eddy.store import Store
 from eddy.store.db.bounds import JobBounds
-from eddy.store.tables.listing import JobFilter, ListOrder
-from eddy.store.tables.submissions import Submission
+from eddy.store.job_tables.listing import JobFilter, ListOrder
+from eddy.store.job_tables.submissions import Submission
 from purge_kit import DATABASE, array, end, ended, ids, killed_at, left_of, request, submit
 
 
@@ -194,7 +194,7 @@ def test_places_in_lists_and_feeds_go_on(path: Path) -> None:
 def test_a_job_with_very_many_rows_goes_a_part_at_a_time_and_is_seen_nowhere_meanwhile(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.tables.purge.ROWS", 4)
+    monkeypatch.setattr("eddy.store.job_tables.purge.ROWS", 4)
     store = opened(path)
     large = end(store, submit(store, "ada"), events=11, a=b"1", b=b"22")
     small = ended(store, "ada", 1)[0]
@@ -214,8 +214,8 @@ def test_a_job_with_very_many_rows_goes_a_part_at_a_time_and_is_seen_nowhere_mea
 def test_a_process_that_ends_anywhere_leaves_jobs_whole_or_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.tables.purge.ROWS", 5)
-    monkeypatch.setattr("eddy.store.tables.purge.BATCH", 3)
+    monkeypatch.setattr("eddy.store.job_tables.purge.ROWS", 5)
+    monkeypatch.setattr("eddy.store.job_tables.purge.BATCH", 3)
     moment, died = 0, True
     while died:
         moment += 1

@@ -22,7 +22,7 @@ from eddy.hypervisor.intake.intake import Intake
 from eddy.store import Store
 from eddy.store.db.rows import Commit
 from eddy.store.disk.disk import Disk
-from eddy.store.tables.submissions import Submission
+from eddy.store.job_tables.submissions import Submission
 
 
 class Slow:
@@ -219,5 +219,5 @@ def test_what_was_closed_in_order_is_shown_at_once(
     store.close()
     monkeypatch.setattr(os, "fdatasync", lambda file: pytest.fail("nothing was left to be synchronised"))
     following = Store(tmp_path / "eddy.sqlite")
-    assert [record.id for record in following.jobs.page("a")] == [1]
+    assert [record.id for record in following.lists.page("a")] == [1]
     following.close()

@@ -19,7 +19,7 @@ from eddy.store import Store
 from eddy.store.db import rows
 from eddy.store.db.database import Database, WriterLock, insert
 from eddy.store.db.rows import Commit
-from eddy.store.tables.submissions import Submission
+from eddy.store.job_tables.submissions import Submission
 
 
 @pytest.fixture

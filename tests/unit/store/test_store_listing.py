@@ -17,7 +17,7 @@ from eddy.core.submission_options import SubmissionOptions
 from eddy.store import Store
 from eddy.store.db.columns_to_list import _of_record
 from eddy.store.db.rows import Commit, dump_record, microseconds
-from eddy.store.tables.listing import JobFilter, ListOrder, listing
+from eddy.store.job_tables.listing import JobFilter, ListOrder, listing
 
 TENANTS, APPLICATIONS, RUNS = ("a", "b"), ("one", "two"), ("x", "y", "z")
 
@@ -147,7 +147,7 @@ def test_older_stores_are_listed_alike_afterwards(tmp_path: Path) -> None:
         filled_in = [(*_of_record(record, bool(final)), number) for number, record, final in rows]
         db.executemany("UPDATE job SET submitted_us = ?, application = ?, ended_us = ? WHERE id = ?", filled_in)
         db.commit()
-    assert [Store(path).jobs.find_page(wanted) for wanted in expected] == before
+    assert [Store(path).lists.find_page(wanted) for wanted in expected] == before
 
 
 def test_a_record_that_cannot_be_read_does_not_stop_a_migration() -> None:

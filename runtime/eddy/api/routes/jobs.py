@@ -35,7 +35,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
-from eddy.store.tables.outputs import OutputFile
+from eddy.store.job_tables.outputs import OutputFile
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 

@@ -75,9 +75,9 @@ def verify_log(
     import sqlite3
 
     from eddy.api.access.keys import KeyHasher, load_secret
+    from eddy.store.account_tables.audit import load_entry, read_head, verify
     from eddy.store.db.database import text_or_bytes
     from eddy.store.db.faults import storage_errors
-    from eddy.store.tables.audit import load_entry, read_head, verify
     from eddy.store.upkeep.folder import open_existing
 
     folder = Path(data).expanduser()

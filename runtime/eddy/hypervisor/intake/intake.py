@@ -25,7 +25,7 @@ from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
-from eddy.store.tables.submissions import Submission
+from eddy.store.job_tables.submissions import Submission
 
 
 class IntakeEngine(Protocol):

@@ -44,7 +44,7 @@ _MOST_S = 1e10
 
 
 def jobs_in_order(db: sqlite3.Connection, _: Path) -> None:
-    """Fill the columns from the records that are there; see `eddy.store.tables.listing`.
+    """Fill the columns from the records that are there; see `eddy.store.job_tables.listing`.
 
     Args:
         db: In a transaction.

@@ -24,7 +24,7 @@ from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types, parse_flag
 from eddy.store.db.rows import damaged_event, load_event, parse_object
-from eddy.store.tables.events import Events
+from eddy.store.job_tables.events import Events
 
 MOST_SUBSCRIPTIONS = 16
 """Subscriptions of a tenant."""

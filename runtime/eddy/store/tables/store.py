@@ -25,6 +25,16 @@ from eddy.core.faults import Fault, fault_from_cause
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import Quota
 from eddy.host.files import free_bytes
+from eddy.store.account_tables.audit import Audit
+from eddy.store.account_tables.keys import Keys
+from eddy.store.account_tables.logins import LoginTable
+from eddy.store.account_tables.tenants import Tenants
+from eddy.store.account_tables.usage import Usage
+from eddy.store.board_tables.epochs import Epochs
+from eddy.store.board_tables.leases import LeaseTable
+from eddy.store.board_tables.maintenance import Maintenance
+from eddy.store.board_tables.samples import Samples
+from eddy.store.board_tables.sessions import SessionTable
 from eddy.store.bytes.blobs import Blobs
 from eddy.store.bytes.partial import Partials
 from eddy.store.bytes.sweep import sweep
@@ -41,26 +51,17 @@ from eddy.store.db.rows import (
     microseconds,
 )
 from eddy.store.disk.names import BLOBS, OUTPUTS, SPILLED
-from eddy.store.tables.arrays import Arrays
-from eddy.store.tables.audit import Audit
-from eddy.store.tables.epochs import Epochs
-from eddy.store.tables.events import Events
-from eddy.store.tables.holds import Holds
-from eddy.store.tables.jobs import JobTable
-from eddy.store.tables.keys import Keys
-from eddy.store.tables.listing import JobLists
-from eddy.store.tables.logins import LoginTable
-from eddy.store.tables.maintenance import Maintenance
+from eddy.store.job_tables.arrays import Arrays
+from eddy.store.job_tables.events import Events
+from eddy.store.job_tables.holds import Holds
+from eddy.store.job_tables.jobs import JobTable
+from eddy.store.job_tables.listing import JobLists
+from eddy.store.job_tables.outputs import Outputs
+from eddy.store.job_tables.purge import Purge
+from eddy.store.job_tables.retention import Retention
+from eddy.store.job_tables.submissions import Submissions
 from eddy.store.tables.notices import Notices
-from eddy.store.tables.outputs import Outputs
-from eddy.store.tables.purge import Purge
 from eddy.store.tables.removal import Removal
-from eddy.store.tables.retention import Retention
-from eddy.store.tables.samples import Samples
-from eddy.store.tables.sessions import LeaseTable, SessionTable
-from eddy.store.tables.submissions import Submissions
-from eddy.store.tables.tenants import Tenants
-from eddy.store.tables.usage import Usage
 
 
 class EventCounts:

@@ -36,10 +36,10 @@ from eddy.host.files import (
     translate_os_errors,
     write_private,
 )
+from eddy.store.account_tables.audit import HEAD, read_head
 from eddy.store.disk.files import DamagedFile, DraftFile, make_folder
 from eddy.store.disk.kinds import check_kinds
-from eddy.store.tables.audit import HEAD, read_head
-from eddy.store.tables.outputs import Part
+from eddy.store.job_tables.outputs import Part
 from eddy.store.upkeep.examined import (
     APPLICATIONS,
     damaged_applications,

@@ -21,7 +21,7 @@ from eddy.store.db.faults import database_damaged_error, storage_errors
 from eddy.store.db.numbers import read_numbers
 from eddy.store.db.rows import LOG
 from eddy.store.disk.names import BLOBS, OUTPUTS, output_name, tenant_folder
-from eddy.store.tables.outputs import Part, part_of
+from eddy.store.job_tables.outputs import Part, part_of
 
 FILES_SINCE = 3
 """Schema from which on bytes are files; before, they were in the rows."""

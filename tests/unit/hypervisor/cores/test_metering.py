@@ -17,7 +17,7 @@ from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs.metering import SlotMeter, Unit
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.tables.usage import DAY_S, UsageRow, day_of
+from eddy.store.account_tables.usage import DAY_S, UsageRow, day_of
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
 FOUR = manifest(4)

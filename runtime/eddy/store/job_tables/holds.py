@@ -14,8 +14,8 @@ from eddy.store.db.database import Database
 from eddy.store.db.ledger import Ledger
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import dump_record
-from eddy.store.tables.jobs import JobTable
-from eddy.store.tables.retention import require_outputs
+from eddy.store.job_tables.jobs import JobTable
+from eddy.store.job_tables.retention import require_outputs
 
 TENANT, OPERATOR = "tenant", "operator"
 """Who holds, as records say it."""

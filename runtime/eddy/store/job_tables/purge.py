@@ -21,10 +21,10 @@ from eddy.store.db.bounds import JobBounds
 from eddy.store.db.database import MOST_VALUES, Database
 from eddy.store.disk import files
 from eddy.store.disk.names import output_name
-from eddy.store.tables.events import ALL
-from eddy.store.tables.jobs import JobTable
-from eddy.store.tables.listing import Place
-from eddy.store.tables.retention import Retention
+from eddy.store.job_tables.events import ALL
+from eddy.store.job_tables.jobs import JobTable
+from eddy.store.job_tables.listing import Place
+from eddy.store.job_tables.retention import Retention
 
 BATCH = 50
 """Jobs that are looked at in one transaction: others wait for it. Of an array all its jobs go in one."""

@@ -28,7 +28,7 @@ from eddy.store.db.rows import (
     parse_object,
     record_of,
 )
-from eddy.store.tables.job_counts import JobCounts
+from eddy.store.job_tables.job_counts import JobCounts
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database, wanted
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import dump_request, text_hash
-from eddy.store.tables.jobs import JobTable
+from eddy.store.job_tables.jobs import JobTable
 
 MOST_KEYS = 400
 """Keys that are looked up by one statement."""

@@ -10,9 +10,9 @@ from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.records import JobRequest
 from eddy.core.submission_options import Condition, Predecessor
 from eddy.core.tenants import Quota
+from eddy.store.account_tables.usage import Usage
 from eddy.store.db.numbers import Numbers
-from eddy.store.tables.jobs import JobTable
-from eddy.store.tables.usage import Usage
+from eddy.store.job_tables.jobs import JobTable
 
 
 class AdmissionChecks:

@@ -19,7 +19,7 @@ from eddy.core.records import JobRecord
 from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.rows import RECORD, record_of
-from eddy.store.tables.jobs import JobTable
+from eddy.store.job_tables.jobs import JobTable
 
 Place = tuple[int, int]
 """Where a job stands in an order: what it is ordered by, in microseconds, and its id."""

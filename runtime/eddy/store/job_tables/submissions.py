@@ -14,6 +14,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import APPLICATION, JobEvent, JobEventKind, JobRecord, JobRequest, KernelRecord
 from eddy.core.submission_options import Predecessor
 from eddy.core.tenants import Quota
+from eddy.store.account_tables.usage import Usage
 from eddy.store.db.database import Database, insert
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import (
@@ -26,10 +27,9 @@ from eddy.store.db.rows import (
     microseconds,
     text_hash,
 )
-from eddy.store.tables.admission import AdmissionChecks
-from eddy.store.tables.idempotency import IdempotencyKeys, KnownKeys
-from eddy.store.tables.jobs import JobTable
-from eddy.store.tables.usage import Usage
+from eddy.store.job_tables.admission import AdmissionChecks
+from eddy.store.job_tables.idempotency import IdempotencyKeys, KnownKeys
+from eddy.store.job_tables.jobs import JobTable
 
 LAST_ID = (1 << 63) - 1
 """Id of a job that is not kept: no job has it."""

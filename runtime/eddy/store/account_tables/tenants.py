@@ -11,11 +11,11 @@ from collections.abc import Iterable
 
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, ApiKey, KeyScope, Quota, TenantRecord
+from eddy.store.account_tables.keys import Keys, first_key, revoke_after, write_keys
 from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types, parse_finite, parse_flag
 from eddy.store.db.rows import parse_object
-from eddy.store.tables.keys import Keys, first_key, revoke_after, write_keys
 
 
 class Tenants:

@@ -15,7 +15,7 @@ from eddy.core.submission_options import ArrayPlace
 from eddy.store.db.database import Database
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import RECORD, dump_request, microseconds, text_hash
-from eddy.store.tables.submissions import Check, Group, Submission, Submissions, new_record
+from eddy.store.job_tables.submissions import Check, Group, Submission, Submissions, new_record
 
 
 class Arrays:

@@ -11,7 +11,7 @@ from eddy.core.records import JobEvent
 from eddy.store.db.damage import RecordKind
 from eddy.store.db.database import Database
 from eddy.store.db.rows import damaged_event, load_event
-from eddy.store.tables.jobs import JobTable
+from eddy.store.job_tables.jobs import JobTable
 
 PART = 10_000
 """Entries that are read at once, where nobody says how many."""

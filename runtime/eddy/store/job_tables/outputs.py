@@ -28,8 +28,8 @@ from eddy.store.db.rows import LOG, ItemOutput, ResultRow
 from eddy.store.disk import files
 from eddy.store.disk.names import is_blob, output_name
 from eddy.store.disk.verification_cache import VerificationCache
-from eddy.store.tables.jobs import JobTable
-from eddy.store.tables.retention import require_outputs
+from eddy.store.job_tables.jobs import JobTable
+from eddy.store.job_tables.retention import require_outputs
 
 _log = logging.getLogger(__name__)
 
