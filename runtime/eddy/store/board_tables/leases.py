@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import secrets
 import sqlite3
-import threading
 from collections.abc import Callable
-from functools import partial
 
-from eddy.core.errors import NotFound, QuotaExceeded
+from eddy.core.errors import QuotaExceeded
 from eddy.core.leases import LeaseKind, LeaseOptions, LeaseRecord, LeaseState
+from eddy.store.board_tables.held_records import HeldRecords
 from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types, parse_flag
@@ -22,19 +19,15 @@ KEPT_LEASES = 200
 """Leases of a tenant that have ended and are still known, for the calendar; beyond them, the oldest are forgotten."""
 
 
-class LeaseTable:
-    """The leases of all tenants; few, so all are in memory as well.
+class LeaseTable(HeldRecords[LeaseRecord]):
+    """The leases of all tenants.
 
     Args:
         db: Where they are kept.
     """
 
     def __init__(self, db: Database) -> None:
-        self._db = db
-        self._changing = threading.Lock()
-        rows = db.rows("SELECT * FROM lease ORDER BY number")
-        found = db.damage.read_rows(RecordKind.LEASE, rows, lambda row: row["id"], lease_from_row)
-        self._known = {record.id: record for record in found}
+        super().__init__(db, RecordKind.LEASE, lease_from_row, KEPT_LEASES)
 
     def add(self, make: Callable[[str], LeaseRecord], most: int) -> LeaseRecord:
         """Keep a new lease; durable when this returns.
@@ -46,69 +39,13 @@ class LeaseTable:
         Raises:
             QuotaExceeded: Its tenant has as many as it may.
         """
-        with self._changing:
-            record = make(f"l{secrets.token_hex(6)}")
-            mine = self.all(record.tenant)
-            count = sum(not each.state.is_final for each in mine)
-            if count >= most:
-                message = f"tenant {record.tenant} has {count} leases, and may have {most}: release one"
-                raise QuotaExceeded(message, field="quota.max_leases", limit=most, asked=count + 1)
-            with self._db.transaction() as db:
-                values = record.id, record.tenant
-                row = db.execute("INSERT INTO lease (id, tenant, record) VALUES (?, ?, '')", values)
-                assert row.lastrowid is not None
-                record = dataclasses.replace(record, number=row.lastrowid)
-                self._write(db, record)
-                self._forget(db, [each for each in mine if each.state.is_final][:-KEPT_LEASES])
-        return record
+        record = make(f"l{secrets.token_hex(6)}")
 
-    def put(self, record: LeaseRecord, wait: bool = True) -> None:
-        """Keep what became of a lease; durable when this returns, or with `wait` false, a little later."""
-        with self._changing, self._db.transaction(durable=wait) as db:
-            self._write(db, record)
+        def refusal(count: int) -> QuotaExceeded:
+            message = f"tenant {record.tenant} has {count} leases, and may have {most}: release one"
+            return QuotaExceeded(message, field="quota.max_leases", limit=most, asked=count + 1)
 
-    def _write(self, db: sqlite3.Connection, record: LeaseRecord) -> None:
-        values = int(record.state.is_final), json.dumps(dataclasses.asdict(record)), record.number
-        db.execute("UPDATE lease SET final = ?, record = ? WHERE number = ?", values)
-        self._db.after_commit(lambda: self._known.update({record.id: record}))
-
-    def _forget(self, db: sqlite3.Connection, records: list[LeaseRecord]) -> None:
-        db.executemany("DELETE FROM lease WHERE number = ?", [(record.number,) for record in records])
-        for record in records:
-            self._db.after_commit(partial(self._drop, record.id))
-
-    def _drop(self, name: str) -> None:
-        self._known.pop(name, None)
-
-    def get(self, lease: str, tenant: str | None = None) -> LeaseRecord:
-        """A lease, of that tenant where one is named.
-
-        Raises:
-            NotFound: There is none of that id, or it is another tenant's.
-        """
-        record = self._known.get(lease)
-        if record is None or tenant not in (None, record.tenant):
-            message = f"There is no lease {lease!r:.80}: `eddy leases` lists yours."
-            raise NotFound(message, field="lease", asked=lease)
-        return record
-
-    def all(self, tenant: str | None = None) -> tuple[LeaseRecord, ...]:
-        """Leases of a tenant, or of all, oldest first."""
-        return tuple(each for each in list(self._known.values()) if tenant in (None, each.tenant))
-
-    def open(self) -> tuple[LeaseRecord, ...]:
-        """Those that have not ended, oldest first."""
-        return tuple(each for each in list(self._known.values()) if not each.state.is_final)
-
-    def has_open(self, tenant: str) -> bool:
-        """Whether a tenant has leases that have not ended."""
-        return any(not each.state.is_final for each in self.all(tenant))
-
-    def drop_all(self, db: sqlite3.Connection, tenant: str) -> None:
-        """Forget all leases of a tenant, which have ended, in a transaction."""
-        db.execute("DELETE FROM lease WHERE tenant = ?", (tenant,))
-        for record in self.all(tenant):
-            self._db.after_commit(partial(self._drop, record.id))
+        return self._add(record, most, refusal)
 
 
 @names_damage("a lease's row")
