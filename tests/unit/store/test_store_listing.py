@@ -15,7 +15,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.submission_options import SubmissionOptions
 from eddy.store import Store
-from eddy.store.db.columns_to_list import _of_record
+from eddy.store.db.data_migrations import _of_record
 from eddy.store.db.rows import Commit, dump_record, microseconds
 from eddy.store.job_tables.listing import JobFilter, ListOrder, listing
 

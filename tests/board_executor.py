@@ -3,7 +3,7 @@
 
 What `eddy.gpu.launches.launch` and the workloads run on a model of the instruction set, or on a cluster by itself, runs
 through this on a cluster in a slot: behind firewall and clock crossing, in buffers of the arena, on any board. For
-measurements and tests, by whoever has the board to itself; the hypervisor launches its tenants' kernels itself.
+tests, which have the board to themselves; the hypervisor launches its tenants' kernels itself.
 """
 
 from __future__ import annotations
