@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from eddy.api.answers.schemas import Job
 from eddy.core.records import JobRecord
 
 MOST = 2048
@@ -39,11 +38,6 @@ class RenderedJobs:
         self._known[record.id] = record, offer, text
         if len(self._known) > MOST:
             self._known.popitem(last=False)
-
-
-def render_job(job: Job) -> bytes:
-    """One job."""
-    return Job.__pydantic_serializer__.to_json(job)
 
 
 def page(jobs: Sequence[bytes], following: str | None, damaged: Sequence[int]) -> bytes:

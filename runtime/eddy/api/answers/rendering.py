@@ -104,6 +104,11 @@ def job_answer(
     )
 
 
+def render_job(job: Job) -> bytes:
+    """The text of a job object."""
+    return Job.__pydantic_serializer__.to_json(job)
+
+
 def referenced_jobs(wanted: Condition, after: Iterable[Predecessor], told: Callable[[int], int]) -> list[int]:
     """Of what a job waits for, that of which it wants this, as it is told."""
     return [told(each.id) for each in after if each.wanted is wanted]

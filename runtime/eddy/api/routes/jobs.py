@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from eddy.api.answers import job_pages
 from eddy.api.answers.estimates import DryRun, dry_run_answer
+from eddy.api.answers.rendering import render_job
 from eddy.api.answers.schemas import Job, JobPage
 from eddy.api.dependencies.admission import admit, for_client
 from eddy.api.dependencies.callers import Caller, Ctx
@@ -76,7 +77,7 @@ async def submit(
         )
     record = await for_client(context, http, request, partial(context.hypervisor.submit, request))
     headers = {"Location": f"/v1/jobs/{context.store.numbers.job.public_id(record.id)}", "Cache-Control": "no-store"}
-    text = job_pages.render_job(answer(context, record))
+    text = render_job(answer(context, record))
     return Response(text, 202, headers, media_type="application/json")
 
 
@@ -138,7 +139,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
 
 def _text(context: Context, record: JobRecord, estimate: JobEstimate | None, everyone: bool) -> bytes:
     """A job of a page; that of one that has ended is remembered."""
-    text = job_pages.render_job(answer(context, record, estimate, everyone))
+    text = render_job(answer(context, record, estimate, everyone))
     if record.state.is_final:
         context.rendered.keep(record, context.catalogue.now, text)
     return text

@@ -42,7 +42,7 @@ from eddy.board.port.port import (
     SlotPhase,
     SlotState,
 )
-from eddy.core.errors import BoardUnreachable, EddyError, StorageDamaged, StorageFailed
+from eddy.core.errors import BoardUnreachable, EddyError, InvalidRequest, StorageDamaged, StorageFailed
 from eddy.core.fusion import select_form
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Image, Pool
@@ -250,7 +250,8 @@ class _Jobs:
         now_s: float,
         computes: bool,
     ) -> None:
-        self._store, self._kinds, self._buffers = store, kinds, buffers
+        self._store, self._buffers = store, buffers
+        self._kinds = {each.kind: each for each in kinds}
         self._machine, self._now_s, self._computes = machine, now_s, computes
         self._notes: list[JobEvent] = []
         self._begun_again: list[Job] = []
@@ -280,7 +281,9 @@ class _Jobs:
     def _adopt(self, stored: StoredJob) -> None:
         record = stored.record
         try:
-            kind = next(kind for kind in self._kinds if kind.handles(stored.request))
+            kind = self._kinds.get(stored.request.kind)
+            if kind is None:
+                raise InvalidRequest("Jobs of this kind are not installed any more.", allowed=sorted(self._kinds))
             work = kind.restore(stored, self._store)
         except EddyError as error:
             if isinstance(error, StorageFailed) and not isinstance(error, StorageDamaged):

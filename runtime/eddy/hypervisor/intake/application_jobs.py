@@ -103,14 +103,11 @@ class ApplicationJobs:
         admission: Checks them.
     """
 
+    kind = APPLICATION
     prepares_quickly = True
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
-
-    def handles(self, request: JobRequest) -> bool:
-        """Whatever is not a kernel's."""
-        return request.kind == APPLICATION
 
     def set_offer(self, offer: BoardOffer) -> None:
         """Its modules are those of the `pipeline` pool."""

@@ -79,7 +79,7 @@ class Intake:
 
     Args:
         store: What survives a crash.
-        kinds: Of jobs; the first one that takes a request makes its work.
+        kinds: Of jobs.
         policies: Who gives slots to jobs, by pool.
         running: Who takes in what came.
         price: Who shares the cores of clusters between tenants; None where kernels take whole slots.
@@ -101,6 +101,7 @@ class Intake:
         memory: TenantMemory | None = None,
     ) -> None:
         self.kinds, self.policies, self.price = tuple(kinds), policies, price
+        self._kinds = {each.kind: each for each in kinds}
         self.work: dict[int, BoardWork] = {}
         self.drained: dict[int, str] = {}
         self.accepted: dict[int, JobRecord] = {}
@@ -169,7 +170,7 @@ class Intake:
 
     def kind_of(self, request: JobRequest) -> JobKind:
         """The kind a request is of."""
-        return next(kind for kind in self.kinds if kind.handles(request))
+        return self._kinds[request.kind]
 
     def prepare(self, request: JobRequest) -> Work:
         """Check a request and make its work; may take seconds, and keeps nothing.

@@ -140,16 +140,13 @@ class KernelJobs:
         modules: Manifests by name.
     """
 
+    kind = KERNEL
     prepares_quickly = False
 
     def __init__(
         self, kernels: KernelPlanner, plans: KernelPlans, admission: Admission, modules: Mapping[str, ModuleManifest]
     ) -> None:
         self._kernels, self._plans, self._admission, self._modules = kernels, plans, admission, modules
-
-    def handles(self, request: JobRequest) -> bool:
-        """Whatever has a kernel."""
-        return request.kind == KERNEL
 
     def set_offer(self, offer: BoardOffer) -> None:
         """Its clusters are those of the `gpu` pool."""

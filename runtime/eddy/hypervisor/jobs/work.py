@@ -123,15 +123,16 @@ class JobKind(Protocol):
     """A kind of jobs: makes works of requests.
 
     Attributes:
-        quick: Whether `prepare` takes no time to speak of; it is then called within the transaction that keeps the job.
+        kind: What requests of this kind say they are (`JobRequest.kind`).
     """
 
     @property
-    def prepares_quickly(self) -> bool:
-        """Whether `prepare` takes no time to speak of."""
+    def kind(self) -> str:
+        """What requests of this kind say they are."""
 
-    def handles(self, request: JobRequest) -> bool:
-        """Whether a request is of this kind."""
+    @property
+    def prepares_quickly(self) -> bool:
+        """Whether `prepare` takes no time to speak of; it is then called within the transaction that keeps the job."""
 
     def set_offer(self, offer: BoardOffer) -> None:
         """Take note of what the board has; before anything else is asked."""

@@ -27,9 +27,8 @@ from eddy.store.db.rows import (
     microseconds,
     text_hash,
 )
-from eddy.store.job_tables.admission import AdmissionChecks
-from eddy.store.job_tables.idempotency import IdempotencyKeys, KnownKeys
 from eddy.store.job_tables.jobs import JobTable
+from eddy.store.job_tables.submission_checks import AdmissionChecks, IdempotencyKeys, KnownKeys
 
 LAST_ID = (1 << 63) - 1
 """Id of a job that is not kept: no job has it."""
