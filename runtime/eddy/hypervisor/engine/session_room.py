@@ -90,16 +90,17 @@ class MemoryRoom:
         self._spawn(partial(self._write, session, pieces))
 
     def make(self, machine: Machine, sessions: Iterable[Session]) -> None:
-        """Begin to bring a session's memory to the disk, for whoever has waited longest for board memory.
+        """Begin to bring a session's memory to the disk, for whoever has waited longest of those it helps.
 
         One who waits because its tenant holds as much as it may is helped by that tenant's sessions alone.
         """
         sessions = tuple(sessions)
         if any(each.state is SessionState.SPILLING for each in sessions) or time.monotonic() < self.again_s:
             return
-        waiter = machine.jobs[machine.state.memory.waiting[0]]
-        of_its_own = not machine.state.memory.fits(waiter)
-        chosen = choose_spill(sessions, waiter.spec.tenant if of_its_own else "")
+        memory = machine.state.memory
+        waiters = (machine.jobs[number] for number in memory.waiting)
+        whose = {each.spec.tenant if memory.waits_for_its_own(each) else "": None for each in waiters}
+        chosen = next((found for found in (choose_spill(sessions, each) for each in whose) if found), None)
         if chosen is not None:
             chosen.move(SessionState.SPILLING)
             self._reading = chosen, pack_memory(chosen), []
