@@ -87,10 +87,13 @@ class LeaseKeeper:
         """Ask for a lease; durable when this returns, and in the queue.
 
         Raises:
-            QuotaExceeded: The tenant has as many as it may.
+            QuotaExceeded: The tenant has as many as it may, or its budget of slot time has no room for it.
         """
         now_s = self._wall_s()
-        record = self._store.leases.add(lambda name: LeaseRecord(0, name, tenant, options, now_s), most)
+        with self._changing:  # no two of them take the same room
+            if options.kind is LeaseKind.SLOT:
+                self._store.submissions.checks.check_lease(tenant, options.lasts_s)
+            record = self._store.leases.add(lambda name: LeaseRecord(0, name, tenant, options, now_s), most)
         self._inbox.append(partial(self._take_in, LiveLease(record, self.steady_s())))
         return record
 
@@ -121,6 +124,7 @@ class LeaseKeeper:
 
         Raises:
             Conflict: It is about to end, or its slot is wanted for something else.
+            QuotaExceeded: Its tenant's budget of slot time has no room for that.
         """
         with self._changing:
             record = self._store.leases.get(name)
@@ -129,6 +133,8 @@ class LeaseKeeper:
                 raise Conflict(f"Lease {name} cannot be extended: {why}.", field="lease", state=record.state.value)
             lasts_s = record.options.lasts_s + more_s
             check(lasts_s)
+            if record.options.kind is LeaseKind.SLOT:
+                self._store.submissions.checks.check_lease(record.tenant, more_s)
             changed = dataclasses.replace(record, options=dataclasses.replace(record.options, lasts_s=lasts_s))
             if record.ends_unix_s is not None:
                 changed = dataclasses.replace(changed, ends_unix_s=record.ends_unix_s + more_s)

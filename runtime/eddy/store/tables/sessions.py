@@ -9,6 +9,7 @@ import json
 import secrets
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -246,6 +247,13 @@ class LeaseTable:
     def open(self) -> tuple[LeaseRecord, ...]:
         """Those that have not ended, oldest first."""
         return tuple(each for each in list(self._known.values()) if not each.state.is_final)
+
+    def left_s(self, tenant: str) -> float:
+        """Slot-seconds that a tenant's leases of single slots have left, as far as they were asked for."""
+        now_s = time.time()
+        mine = [each for each in self.open() if each.tenant == tenant and each.options.kind is LeaseKind.SLOT]
+        ends = [each.options.lasts_s if each.ends_unix_s is None else each.ends_unix_s - now_s for each in mine]
+        return sum(max(0.0, each) for each in ends)
 
     def has_open(self, tenant: str) -> bool:
         """Whether a tenant has leases that have not ended."""
