@@ -94,6 +94,11 @@ def test_what_a_slot_cannot_run_is_refused_with_why(changes: dict[str, str], why
         'integer f; initial f = $fopen(".profile");',
         '`ifdef VERILATOR\ninitial $system("touch owned");\n`endif',
         'import "DPI-C" function int system(string what);',
+        'import /* a comment */ "DPI-C" function int system(string what);',
+        'import // a comment\n"DPI-C" function int system(string what);',
+        '`define DPI "DPI-C"\nimport `DPI function int system(string what);',
+        'initial $dumpfile("owned");',
+        "integer f; initial f = $fgetc(0);",
     ],
 )
 def test_a_kernel_that_reaches_the_machine_is_refused_with_the_line(body: str, tmp_path: Path) -> None:
