@@ -39,6 +39,7 @@ _OFF = re.compile(
 _SEVERITY = re.compile(r"\$(error|warning|info)\b")
 """Tasks of SystemVerilog that Verilog sources call all the same."""
 _DATA_NAME = re.compile(r'"([^"\s]+)"')
+_PLAIN_NAME, _PLAIN_FILE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*"), re.compile(r"\w[\w.+$-]*")
 _AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
 
 
@@ -98,11 +99,14 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
         *(path for path in sources.verilog if path in needed),
     ]
     ordered = [path for path in ordered if path not in modelled]
+    _check_names(chosen, ordered)
     texts = [synthesised_text(path) for path in ordered]
     headers = _included(texts, sources)
     texts += [synthesised_text(path) for path in headers]
     _refuse_reaching(dict(zip((*ordered, *headers), texts, strict=True)))
     named = {Path(name).name for text in texts for name in _DATA_NAME.findall(text)}
+    data = _data(sources, named)
+    _check_files((*headers, *data))
     return KernelDesign(
         chosen.definition.name,
         tuple(
@@ -112,10 +116,31 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
         ),
         tuple(ordered),
         headers,
-        _data(sources, named),
+        data,
         tuple(sorted(missing.items())),
         tuple(sorted(blocks)),
     )
+
+
+def _check_names(top: InstanceSymbol, files: Sequence[Path]) -> None:
+    """Refuse names that could not stand in the text that is written around a kernel, or lead elsewhere.
+
+    Raises:
+        InvalidRequest: There is such a name.
+    """
+    ports = (port.name for port in top.body.portList if isinstance(port, PortSymbol))
+    for name in (top.definition.name, *ports):
+        if not _PLAIN_NAME.fullmatch(name):
+            message = f"{name!r:.80} is an escaped name; call the top and its ports by letters, digits, _ and $"
+            raise InvalidRequest(message, field="source")
+    _check_files(files)
+
+
+def _check_files(files: Sequence[Path]) -> None:
+    for path in files:
+        if not _PLAIN_FILE.fullmatch(path.name):
+            message = f"the file {path.name!r:.80} cannot be in a list of files: rename it"
+            raise InvalidRequest(message, field="source", allowed="letters, digits and _ . + $ -")
 
 
 def synthesised_text(path: Path) -> str:

@@ -8,6 +8,7 @@ anything; and what may be called is listed, not what may not.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,6 +41,7 @@ _TOKENS = re.compile(
     r"|\b(?P<word>import|export)\b(?:\s|//[^\n]*\n|/\*.*?\*/)*(?P<dpi>\"|`)?",
     re.DOTALL,
 )
+_OCTAL = re.compile(rb"\\([0-7]{3})")
 _LINE = re.compile(r'^`line\s+(\d+)\s+"([^"]*)".*$', re.MULTILINE)
 
 
@@ -67,10 +69,9 @@ def refuse_reaching(files: Sequence[Path]) -> None:
     """
     text = preprocess(files)
     known = {path.resolve() for path in files}
-    for line, name in _LINE.findall(text):
-        if name and not name.startswith("<") and Path(name).resolve() not in known:
-            message = f"{name} is included, and is no file of the module's (line {line})"
-            raise InvalidRequest(message, field="source")
+    for _, name in _LINE.findall(text):
+        if name and not name.startswith("<") and _path(name).resolve() not in known:
+            raise InvalidRequest(f"{_path(name)} is included, and is no file of the module's", field="source")
     found = find_reaching(text)
     if found is not None:
         raise reaching_error(*_place(text, found[1]), found[0])
@@ -86,9 +87,14 @@ def reaching_error(name: str, line: int, what: str) -> InvalidRequest:
     )
 
 
+def _path(told: str) -> Path:
+    """A file as Verilator tells of it: bytes that are no ASCII as three octal digits behind a backslash."""
+    return Path(os.fsdecode(_OCTAL.sub(lambda byte: bytes([int(byte.group(1), 8) & 0xFF]), os.fsencode(told))))
+
+
 def _place(text: str, at: int) -> tuple[str, int]:
     """The file and the line that a place of a preprocessed text is of."""
     name, line, after = "source", 1, 0
     for marker in _LINE.finditer(text, 0, at):
-        name, line, after = marker.group(2), int(marker.group(1)), marker.end() + 1
+        name, line, after = str(_path(marker.group(2))), int(marker.group(1)), marker.end() + 1
     return Path(name).name, line + text.count("\n", after, at)

@@ -108,6 +108,23 @@ def test_a_kernel_that_reaches_the_machine_is_refused_with_the_line(body: str, t
     assert "no comment says which registers" in refusal(kernel(tmp_path, body=off, comments=""))
 
 
+@pytest.mark.parametrize("name", ["../../evil", "/evil", "a b", "..", "x" * 65, "a\nb", "Evil", "é"])
+def test_a_module_is_called_by_a_plain_name_that_leads_nowhere(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="is no module's name: say --name"):
+        import_kernel(kernel(tmp_path), KernelChoices(name=name))
+
+
+def test_escaped_names_and_files_that_break_lists_are_refused(tmp_path: Path) -> None:
+    text = (kernel(tmp_path) / "k.v").read_text()
+    (tmp_path / "k.v").write_text(text.replace("module k ", "module \\../../evil "))
+    assert "is an escaped name" in refusal(tmp_path)
+    (tmp_path / "k.v").write_text(text.replace("output interrupt", "output \\interrupt);initial(a "))
+    assert "is an escaped name" in refusal(tmp_path)
+    (tmp_path / "k.v").rename(tmp_path / "k\n-f list.v")
+    (tmp_path / "k\n-f list.v").write_text(text)
+    assert "cannot be in a list of files" in refusal(tmp_path)
+
+
 def test_a_link_to_a_file_elsewhere_is_no_source(tmp_path: Path) -> None:
     (tmp_path / "secret.mem").write_text("41")
     folder = tmp_path / "given"

@@ -47,7 +47,10 @@ def test_macros_and_included_files_hide_nothing(before: str, body: str, tmp_path
         refuse_reaching([tmp_path / "m.sv", tmp_path / "inner.svh"])
 
 
-def test_a_file_that_is_not_the_modules_is_not_included(tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", ["plain", "h\u00e9", "a b"])
+def test_a_file_that_is_not_the_modules_is_not_included(tmp_path: Path, folder: str) -> None:
+    tmp_path /= folder
+    tmp_path.mkdir()
     (tmp_path / "other.svh").write_text("wire a;\n")
     (tmp_path / "m.sv").write_text(f'module m;\n`include "{tmp_path}/other.svh"\nendmodule\n')
     with pytest.raises(InvalidRequest, match="is no file of the module's"):
