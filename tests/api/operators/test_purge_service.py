@@ -55,7 +55,7 @@ async def test_a_clock_that_jumped_takes_no_job_for_old_until_it_was_steady(
     wall, steady, now_s = [0.0], [100.0], time.time()
     context = bounded(server, max_age_s=3600.0)
     looking = PurgeService(context, lambda: wall[0] + steady[0], lambda: steady[0])
-    monkeypatch.setattr("eddy.store.tables.purge.time.time", lambda: now_s + wall[0])
+    monkeypatch.setattr("eddy.store.job_tables.purge.time.time", lambda: now_s + wall[0])
     wall[0] = 86400.0
     await looking.purge_excess()
     steady[0] += purge_service.BELIEVED_S - 1
