@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy.api.service.clock_jumps import ClockJumpDetector, watch_clock
+from eddy.api.service.clock_jumps import watch_clock
 from eddy.cli.top.frame import FrameData, frame
+from eddy.core.clock_jumps import ClockJumpDetector
 from eddy.core.errors import StorageFailed, StorageFull
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent, JobEventKind

@@ -48,6 +48,24 @@ async def until_gone(server: Any, tenant: str) -> None:
         await PurgeService(server.app.state.context).purge_excess()
 
 
+async def test_a_clock_that_jumped_takes_no_job_for_old_until_it_was_steady(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = await ended(server, 2)
+    wall, steady, now_s = [0.0], [100.0], time.time()
+    context = bounded(server, max_age_s=3600.0)
+    looking = PurgeService(context, lambda: wall[0] + steady[0], lambda: steady[0])
+    monkeypatch.setattr("eddy.store.job_tables.purge.time.time", lambda: now_s + wall[0])
+    wall[0] = 86400.0
+    await looking.purge_excess()
+    steady[0] += purge_service.BELIEVED_S - 1
+    await looking.purge_excess()
+    assert await listed(server) == jobs
+    steady[0] += 1
+    await looking.purge_excess()
+    assert await listed(server) == []
+
+
 async def test_jobs_beyond_a_bound_go_and_answers_say_so(server: Any) -> None:
     jobs = await ended(server, 5)
     looking = PurgeService(bounded(server, max_jobs_per_tenant=3))

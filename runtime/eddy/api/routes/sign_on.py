@@ -121,7 +121,7 @@ def _let_in(http: Request, context: Context, flow: Flow, claims: Mapping[str, An
     else:
         answer = RedirectResponse("/", 303)
         _, made = _make_key(context, role, label)
-        open_session(context.sessions, made.key_hash, made.tenant, old, http, answer)
+        open_session(context.sessions, made.key_hash, made.tenant, old, http, answer, provider.settings.public_url)
     answer.delete_cookie(FLOW_COOKIE, path=PATH)
     answer.headers["Cache-Control"] = "no-store"
     return answer

@@ -5,6 +5,7 @@ them."""
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -59,12 +60,13 @@ from eddy.api.routes import (
     usage,
 )
 from eddy.api.service.calendar_service import CalendarService
-from eddy.api.service.clock_jumps import ClockJumpDetector, watch_clock
+from eddy.api.service.clock_jumps import watch_clock
 from eddy.api.service.gauges import GaugeCollector
 from eddy.api.service.history_recorder import HistoryRecorder
 from eddy.api.service.notice_service import NoticeService
 from eddy.api.service.purge_service import PurgeService
 from eddy.api.service.retention import keep_within_quota
+from eddy.core.clock_jumps import ClockJumpDetector
 from eddy.core.errors import EddyError
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent
@@ -185,7 +187,8 @@ def create_app(
             group.start_soon(CalendarService(context).run)
             group.start_soon(NoticeService(context).run)
             group.start_soon(context.standing.watch)
-            group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), ClockJumpDetector())
+            clock = ClockJumpDetector(time.time, time.monotonic)
+            group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), clock)
             group.start_soon(tell_manager, Notifier())
             yield
             group.cancel_scope.cancel()

@@ -19,7 +19,7 @@ from eddy.api.access.keys import KeyHasher, load_secret
 from eddy.api.access.operator_account import ensure_operator
 from eddy.api.dependencies.context import ApiSettings, Context
 from eddy.api.dependencies.policy import policy_in_force
-from eddy.api.http.connections import guard_connections
+from eddy.api.http.connections import guard_connections, proxy_options
 from eddy.api.request_bodies.kinds import ServedKind
 from eddy.api.service import descriptors, log_lines
 from eddy.api.service.app import create_app
@@ -266,6 +266,7 @@ class Server:
             ),
             ssl_certfile=None if tls is None else tls.certificate,
             ssl_keyfile=None if tls is None else tls.key,
+            **proxy_options(self.settings.api.connections),
         )
         beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
         if self._reloader is not None:

@@ -84,6 +84,7 @@ def serve(
     max_connections_per_client: Annotated[int, option("max_connections_per_client")] = default(
         "max_connections_per_client"
     ),
+    trusted_proxies: Annotated[str, option("trusted_proxies")] = default("trusted_proxies"),
     request_timeout_s: Annotated[float, option("request_timeout_s")] = default("request_timeout_s"),
     min_bytes_per_s: Annotated[int, option("min_bytes_per_s")] = default("min_bytes_per_s"),
     trusted_packages: Annotated[str, option("trusted_packages")] = default("trusted_packages"),

@@ -335,6 +335,7 @@ class Engine:
         inputs += self._overdue.take_overdue(self.machine.jobs)
         inputs += self.commits.take_stored_outputs(self.machine.jobs)
         inputs += self.sessions.take_inputs(self.now_s, self.machine)
+        self.sessions.room.go_on()
         inputs += self.leases.take_inputs(self.now_s, self.machine)
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())

@@ -13,7 +13,7 @@ from typing import Any
 
 import uvicorn
 
-from eddy.api.http.connections import ConnectionLimits, guard_connections
+from eddy.api.http.connections import ConnectionLimits, guard_connections, proxy_options
 from eddy.api.service import descriptors
 from eddy.api.service.listen_socket import listen
 from eddy.core.errors import InvalidRequest
@@ -89,6 +89,7 @@ def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
         timeout_graceful_shutdown=3,
         backlog=descriptors.AT_ONCE,
         http=guard_connections(limits),  # type: ignore[arg-type]
+        **proxy_options(limits),
     )
 
 

@@ -268,6 +268,35 @@ class Usage:
                 )
                 raise QuotaExceeded(message, limit=limit, asked=used_s + ahead_s, retry_after_s=SOON_S)
             if limit is not None and used_s >= limit:
-                left_s = DAY_S - int(time.time()) % DAY_S
                 message = f"tenant {tenant} had {used_s:.6g} s of {what} today and may have {limit:g}: wait for the day"
-                raise QuotaExceeded(f"{message} to end (UTC)", limit=limit, asked=used_s, retry_after_s=left_s)
+                raise QuotaExceeded(f"{message} to end (UTC)", limit=limit, asked=used_s, retry_after_s=_left_s())
+
+    def check_lease(self, tenant: str, quota: Quota, lasts_s: float, expected_s: Callable[[], float]) -> None:
+        """Check that a tenant's budget of slot time has room for a lease: it takes a slot for as long as it was asked
+        for, and is not ended before.
+
+        Args:
+            tenant: Who.
+            quota: Its bounds.
+            lasts_s: Slot-seconds.
+            expected_s: Those that its other leases and its jobs under way are expected to use.
+
+        Raises:
+            QuotaExceeded: It has not.
+        """
+        limit = quota.max_slot_s
+        if limit is None:
+            return
+        taken_s = self._today().spent[tenant, "slot"] / 1e9 + expected_s()
+        if taken_s + lasts_s > limit:
+            message = (
+                f"tenant {tenant} may have {limit:g} s of slots a day, of which {max(0.0, limit - taken_s):.6g} s are"
+                f" left today, not {lasts_s:.6g} s: lease for less, or wait for the day to end (UTC)"
+            )
+            asked = taken_s + lasts_s
+            raise QuotaExceeded(message, field="lasts_s", limit=limit, asked=asked, retry_after_s=_left_s())
+
+
+def _left_s() -> int:
+    """Wall seconds until the day ends."""
+    return DAY_S - int(time.time()) % DAY_S

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable
 
 from eddy.core.errors import QuotaExceeded
@@ -46,6 +47,13 @@ class LeaseTable(HeldRecords[LeaseRecord]):
             return QuotaExceeded(message, field="quota.max_leases", limit=most, asked=count + 1)
 
         return self._add(record, most, refusal)
+
+    def left_s(self, tenant: str) -> float:
+        """Slot-seconds that a tenant's leases of single slots have left, as far as they were asked for."""
+        now_s = time.time()
+        mine = [each for each in self.open() if each.tenant == tenant and each.options.kind is LeaseKind.SLOT]
+        ends = [each.options.lasts_s if each.ends_unix_s is None else each.ends_unix_s - now_s for each in mine]
+        return sum(max(0.0, each) for each in ends)
 
 
 @names_damage("a lease's row")

@@ -108,10 +108,19 @@ class AdmissionChecks:
         jobs: All jobs.
         quota: A tenant's bounds.
         usage: What tenants used today.
+        leased_s: Slot-seconds that a tenant's leases have left.
     """
 
-    def __init__(self, numbers: Numbers, jobs: JobTable, quota: Callable[[str], Quota], usage: Usage) -> None:
+    def __init__(
+        self,
+        numbers: Numbers,
+        jobs: JobTable,
+        quota: Callable[[str], Quota],
+        usage: Usage,
+        leased_s: Callable[[str], float],
+    ) -> None:
         self._numbers, self._jobs, self._quota, self._usage = numbers, jobs, quota, usage
+        self._leased_s = leased_s
 
     def check(self, request: JobRequest, more: int, more_s: float = 0.0) -> tuple[Predecessor, ...]:
         """Check a request that comes after others of its tenant that are kept with it.
@@ -155,7 +164,19 @@ class AdmissionChecks:
         Raises:
             QuotaExceeded: It leaves nothing.
         """
-        self._usage.check(tenant, self._quota(tenant), lambda: self._jobs.tally.expected_s(tenant) + more_s)
+        self._usage.check(tenant, self._quota(tenant), lambda: self._expected_s(tenant) + more_s)
+
+    def check_lease(self, tenant: str, more_s: float) -> None:
+        """Check that what a tenant used today, and what its jobs and leases are expected to use, leave room in its
+        budget for a lease of that many slot-seconds, or for one that lasts so much longer.
+
+        Raises:
+            QuotaExceeded: They do not.
+        """
+        self._usage.check_lease(tenant, self._quota(tenant), more_s, lambda: self._expected_s(tenant))
+
+    def _expected_s(self, tenant: str) -> float:
+        return self._jobs.tally.expected_s(tenant) + self._leased_s(tenant)
 
     def predecessors(self, request: JobRequest) -> tuple[Predecessor, ...]:
         """What a job of its own waits for, jobs told from arrays. All of it is there, so there are no circles.

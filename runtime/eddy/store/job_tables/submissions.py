@@ -101,14 +101,21 @@ class Submissions:
         jobs: All jobs.
         quota: A tenant's bounds.
         usage: What tenants used today.
+        leased_s: Slot-seconds that a tenant's leases have left.
     """
 
     def __init__(
-        self, db: Database, numbers: Numbers, jobs: JobTable, quota: Callable[[str], Quota], usage: Usage
+        self,
+        db: Database,
+        numbers: Numbers,
+        jobs: JobTable,
+        quota: Callable[[str], Quota],
+        usage: Usage,
+        leased_s: Callable[[str], float],
     ) -> None:
         self._db, self.jobs = db, jobs
         self.keys = IdempotencyKeys(db, numbers, jobs)
-        self.checks = AdmissionChecks(numbers, jobs, quota, usage)
+        self.checks = AdmissionChecks(numbers, jobs, quota, usage, leased_s)
 
     def add_job(self, request: JobRequest, arrival_s: float) -> tuple[JobRecord, bool]:
         """Accept one job durably; see `add_jobs`.

@@ -270,12 +270,14 @@ class Notices:
     # Messages are sent --------------------------------------------------------------------------------------------
 
     def due(self, now_unix_s: float, busy: Iterable[str]) -> tuple[Delivery, ...]:
-        """The next message of each subscriber that is due, where nothing is on its way to it."""
+        """The next message of each subscriber that is due, where nothing is on its way to it. What was made or tried
+        later than now is due: the clock was set back since, and its time to wait is not known any more."""
         taken = set(busy)
         rows = self._db.fresh_rows(
             # Of each group the row with the least time: SQLite takes the other columns from it.
-            "SELECT *, min(next_unix_s) FROM delivery WHERE state = 'waiting' AND next_unix_s <= ?"
-            " GROUP BY subscription",
+            "SELECT *, min(next_unix_s) FROM delivery WHERE state = 'waiting'"
+            " AND (next_unix_s <= ? OR coalesce(tried_unix_s, created_unix_s) > ?) GROUP BY subscription",
+            now_unix_s,
             now_unix_s,
         )
         mine = [row for row in rows if row["subscription"] in self._known and row["subscription"] not in taken]

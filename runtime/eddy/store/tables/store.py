@@ -163,7 +163,9 @@ class Store:
         self.lists = JobLists(db, self.jobs)
         self.usage.on_written = self.jobs.tally.mark_written
         self.events = Events(db, self.jobs)
-        self.submissions = Submissions(db, self.numbers, self.jobs, self.tenants.quota, self.usage)
+        self.submissions = Submissions(
+            db, self.numbers, self.jobs, self.tenants.quota, self.usage, lambda tenant: self.leases.left_s(tenant)
+        )
         self.arrays = Arrays(db, self.numbers, self.submissions)
         self.outputs = Outputs(db, folder / OUTPUTS, self.numbers, self.jobs)
         self.retention = Retention(db, self.outputs.folder)

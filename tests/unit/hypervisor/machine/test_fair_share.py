@@ -147,7 +147,7 @@ def test_three_tenants_are_within_a_quantum_and_an_item_on_each_slot(
     """Whatever their applications, batches and priorities: drawn, the same for each policy."""
     chance = random.Random(f"{slots} {weights}")
     kinds = {tenant: (chance.choice((LONG, STEADY, BULKY)), chance.choice((1, 4, 20))) for tenant in "abc"}
-    jobs = []
+    jobs = list[JobSpec]()
     for tenant, (kind, batch) in kinds.items():
         count = max(6, int(3.0 * slots / (batch * sum(task.estimate_s for task in kind.tasks))))
         priority = chance.choice((1, 3, 9))
