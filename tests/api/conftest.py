@@ -181,7 +181,7 @@ class ScriptedHypervisor(Hypervisor):
         self.priced = ""
         self.followers = JobSubscriptions()
         self.following = JobEventReader(self.followers, store)
-        self.operating = ScriptedOperatorCommands(self)
+        self.operator = ScriptedOperatorCommands(self)
         self.sessions = NoSessions()  # type: ignore[assignment]
         self.leases = NoLeases()  # type: ignore[assignment]
         self.price = None

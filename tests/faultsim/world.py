@@ -172,7 +172,7 @@ class World:
         # Who asks too often is answered 429: by the world's time, not by how fast this machine is.
         context.rates = TokenBuckets(lambda: self.wall_s)
         one, two, three, four = (TokenBuckets(lambda: self.wall_s) for _ in range(4))
-        context.looks = TenantRateLimits(one, two, three, four)
+        context.rate_limits = TenantRateLimits(one, two, three, four)
         self._made.app.state.context = context
 
     def _pragma(self, text: str) -> Any:
@@ -271,7 +271,7 @@ class World:
 
     def turn(self) -> None:
         """What the hypervisor's loop does next; see `eddy.hypervisor.engine.engine_worker`."""
-        turning = self._hypervisor._turning
+        worker = self._hypervisor._worker
         try:
             if self._started:
                 self.engine.step(self.draw.choice((1e-3, 0.1, 10.0, float("inf"))))
@@ -279,11 +279,11 @@ class World:
                 self._write_late()  # an engine waits for what is being written before it begins again
                 self.engine.start()
                 self._started = True
-                turning.watch.mark_answering()
-                turning.ready.set()
+                worker.watch.mark_answering()
+                worker.ready.set()
         except BoardUnreachable as failure:
             self._started = False
-            turning.watch.mark_unreachable(failure.message)
+            worker.watch.mark_unreachable(failure.message)
         except BoardRestarted:
             self._started = False
         except StorageFailed as failure:

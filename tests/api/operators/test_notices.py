@@ -100,10 +100,10 @@ async def test_an_operator_is_told_of_everyones_jobs_and_of_slots(lab: Any, hook
     kinds = ["job.ended", "slot.drained", "slot.undrained"]
     await subscribe(lab, hook.url, "operator", kinds=kinds, everyone=True)
     await end_job(lab, "grace")
-    await lab.hypervisor.operating.drain(0, "a new fan")
+    await lab.hypervisor.operator.drain(0, "a new fan")
     for _ in range(3):
         await outbox.look()
-    await lab.hypervisor.operating.drain(0, "")
+    await lab.hypervisor.operator.drain(0, "")
     for _ in range(2):
         await outbox.look()
     assert [(told["type"], told["data"].get("slot"), told["data"].get("because")) for told in hook.bodies()] == [

@@ -386,7 +386,7 @@ async def test_every_request_is_answered_as_it_should_be(start: Callable[..., Se
     async with served(start) as (server, port):
         found = {name: ", ".join(told(await say(port, [request + END]))) for name, request in CASES.items()}
         assert found == EXPECTED
-        assert server.app.state.context.held._all == 0
+        assert server.app.state.context.in_flight._all == 0
 
 
 async def _cut(port: int, request: bytes, dice: random.Random, whole: list[str]) -> None:
@@ -450,7 +450,7 @@ async def test_a_client_that_leaves_ends_the_request_that_is_answered_too(start:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         wait = b"GET /v1/jobs/%d?wait=60 HTTP/1.1\r\nHost: eddy\r\nAuthorization: Bearer eddy_ada\r\n\r\n" % job["id"]
         writer.write(wait + post())
-        held = server.app.state.context.held
+        held = server.app.state.context.in_flight
         with anyio.fail_after(180):
             while not held._all:
                 await asyncio.sleep(0.01)
@@ -509,13 +509,13 @@ async def test_a_stream_in_http_1_0_has_no_chunks_and_ends_with_the_connection(s
 async def test_bounds_hold_and_count_once(start: Callable[..., Server]) -> None:
     async with served(start, max_jobs=3) as (server, port):
         context = server.app.state.context
-        context.rates, context.held.most_of_one = TokenBuckets(lambda: 0.0), 0
+        context.rates, context.in_flight.most_of_one = TokenBuckets(lambda: 0.0), 0
         ada = server.store.tenants.get("ada")
         server.store.tenants.put(replace(ada, quota=replace(ada.quota, max_requests_per_s=6.0)))
         assert statuses(await say(port, [post(), ANSWERED, post(), ANSWERED, END])) == [429, 429, 200]
-        context.held.most_of_one = 9
+        context.in_flight.most_of_one = 9
         found = told(await say(port, [part for _ in range(8) for part in (post(), ANSWERED)] + [END]))
-        assert context.held._all == 0
+        assert context.in_flight._all == 0
     assert found == ["202"] * 3 + ["429 quota-exceeded"] * 3 + ["429 rate-limited"] * 2 + ["200"]
 
 

@@ -29,7 +29,7 @@ async def refused(server: Any, method: str, path: str, who: str, times: int, **s
 @pytest.fixture(autouse=True)
 def standstill(server: Any) -> None:
     """Buckets do not fill again while a test runs."""
-    looks = server.app.state.context.looks
+    looks = server.app.state.context.rate_limits
     for rates in (looks.forecasts, looks.back, looks.resumed, looks.pages):
         rates._clock = lambda: 0.0
 

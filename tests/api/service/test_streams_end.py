@@ -19,7 +19,7 @@ LONG_S = 180
 async def _feeds(server: Any, group: Any, who: str, count: int = 1, **more: Any) -> list[int]:
     """Open feeds, and wait until the server holds them; in what is answered their statuses appear as they end."""
     statuses: list[int] = []
-    standing = server.app.state.context.standing
+    standing = server.app.state.context.open_streams
 
     async def follow() -> None:
         async with server.client(who) as client:
@@ -38,7 +38,7 @@ async def _feeds(server: Any, group: Any, who: str, count: int = 1, **more: Any)
 
 
 async def test_a_feed_ends_when_its_key_is_revoked_and_others_go_on(server: Any) -> None:
-    standing = server.app.state.context.standing
+    standing = server.app.state.context.open_streams
     async with server.client("ada") as client:
         made = (await client.post("/v1/keys", json={"label": "lost"})).json()
     server.keys["lost"] = made["key"]
@@ -61,7 +61,7 @@ async def test_a_feed_ends_when_its_key_is_revoked_and_others_go_on(server: Any)
 
 
 async def test_a_feed_ends_when_its_key_expires(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    standing = server.app.state.context.standing
+    standing = server.app.state.context.open_streams
     async with server.client("ada") as client:
         made = (await client.post("/v1/keys", json={"expires_in_s": 1000})).json()
     server.keys["short"] = made["key"]
@@ -79,7 +79,7 @@ async def test_a_feed_ends_when_its_key_expires(server: Any, monkeypatch: pytest
 
 async def test_a_wait_and_an_upload_end_with_their_key(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ends or is told after a key was revoked is not told to whoever has it, and nothing more is taken."""
-    standing, job = server.app.state.context.standing, await server.submit("ada")
+    standing, job = server.app.state.context.open_streams, await server.submit("ada")
     async with server.client("ada") as client:
         made = (await client.post("/v1/keys", json={})).json()
     server.keys["lost"] = made["key"]
@@ -128,7 +128,7 @@ async def test_a_wait_and_an_upload_end_with_their_key(server: Any, monkeypatch:
 
 
 async def test_a_browsers_feed_ends_when_it_logs_out(server: Any) -> None:
-    standing = server.app.state.context.standing
+    standing = server.app.state.context.open_streams
     async with server.client(None) as browser, anyio.create_task_group() as group:
         said = (await browser.post("/v1/session", json={"key": server.keys["ada"]})).json()
         statuses: list[int] = []
@@ -153,7 +153,7 @@ async def test_a_browsers_feed_ends_when_it_logs_out(server: Any) -> None:
 
 async def test_a_tenant_holds_a_part_of_the_connections_and_operators_find_room(start: Any) -> None:
     server = start(connections=ConnectionLimits(connections=16, connections_per_client=8))
-    held = server.app.state.context.held
+    held = server.app.state.context.in_flight
     assert (held.most_of_one, held.most_of_all) == (2, 12)
     async with anyio.create_task_group() as group:
         assert await _feeds(server, group, "ada", 2) == []

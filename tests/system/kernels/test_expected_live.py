@@ -74,8 +74,8 @@ async def waiting(hypervisor: Hypervisor, store: Store, count: int) -> list[JobR
 async def let_go(hypervisor: Hypervisor) -> None:
     """The policy begins to decide; it is asked because something happens."""
     GatedPolicy.shut = False
-    await hypervisor.operating.drain(0, "a test")
-    await hypervisor.operating.drain(0, "")
+    await hypervisor.operator.drain(0, "a test")
+    await hypervisor.operator.drain(0, "")
 
 
 async def told(hypervisor: Hypervisor, jobs: list[JobRecord]) -> list[JobEstimate]:

@@ -106,7 +106,7 @@ def test_what_is_open_ends_with_its_client_and_leaves_nothing_behind(pool: Pool)
 
     async def left(parts: HeadParts) -> tuple[int, ...]:
         events = len(await parts.link.js.consumers_info(EVENTS))
-        return events, len(parts.link.nats._subs), len(parts.lead.mirror.followers._followed), parts.held._all
+        return events, len(parts.link.nats._subs), len(parts.lead.mirror.followers._followed), parts.in_flight._all
 
     async def check() -> None:
         async with asked(head, pool.keys["ada"]) as client:

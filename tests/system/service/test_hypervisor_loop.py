@@ -128,7 +128,7 @@ async def test_the_log_is_told_once_that_jobs_get_no_slot(store: Store, caplog: 
     async with serving(store) as hypervisor:
         await hypervisor.wait_ready()
         for slot in hypervisor.slots():
-            await hypervisor.operating.drain(slot.slot, "a new fan")
+            await hypervisor.operator.drain(slot.slot, "a new fan")
         for _ in range(6):
             await hypervisor.submit(request(store, batch=1))
             await anyio.sleep(0.05)
@@ -192,10 +192,10 @@ async def test_a_full_arena_makes_jobs_wait_not_fail(store: Store) -> None:
         await hypervisor.wait_ready()
         slots = [slot.slot for slot in hypervisor.slots()]
         for slot in slots:  # they arrive at one board time: nothing is under way before all are there
-            await hypervisor.operating.drain(slot, "all come together")
+            await hypervisor.operator.drain(slot, "all come together")
         jobs = [await hypervisor.submit(each) for each in wanted]
         for slot in slots:
-            await hypervisor.operating.drain(slot, "")
+            await hypervisor.operator.drain(slot, "")
         records = [await ended(hypervisor, store, job) for job in jobs]
     assert [record.state for record in records] == [JobState.SUCCEEDED] * 3
     assert records[0].waiting_s.get("memory", 0.0) == 0.0

@@ -137,7 +137,7 @@ def charge(context: Context, tenant: TenantRecord, scope: Scope) -> None:
     Raises:
         RateLimited: It makes too many, or has too many under way.
     """
-    context.held.count_request(scope, tenant)
+    context.in_flight.count_request(scope, tenant)
     context.rates.spend_token(tenant.id, tenant.quota.max_requests_per_s)
 
 

@@ -63,12 +63,12 @@ class Context:
         settings: Limits.
         kinds: What is shown of each kind of jobs, by its name.
         uploads: Blobs on their way in.
-        held: How many requests of tenants are under way.
-        standing: Streams that are open.
+        in_flight: How many requests of tenants are under way.
+        open_streams: Streams that are open.
         fanout: Tells everyone who follows jobs.
         sessions: Browsers that are logged in.
         rates: How many requests tenants make.
-        looks: How many of those that take long.
+        rate_limits: How many of those that take long.
         rendered: Texts of jobs that have ended.
         ending: Set once the server ends: streams end then.
         failure: Why the hypervisor stopped, where it did; "" while it runs.
@@ -89,12 +89,12 @@ class Context:
     settings: ApiSettings
     kinds: Mapping[str, KindView]
     uploads: Uploads
-    held: InFlightRequests
-    standing: OpenStreams
+    in_flight: InFlightRequests
+    open_streams: OpenStreams
     fanout: EventFanout
     sessions: Sessions
     rates: TokenBuckets = field(default_factory=TokenBuckets)
-    looks: TenantRateLimits = field(default_factory=TenantRateLimits)
+    rate_limits: TenantRateLimits = field(default_factory=TenantRateLimits)
     rendered: RenderedJobs = field(default_factory=RenderedJobs)
     provider: IdentityProvider | None = None
     provider_calls: ProviderCalls = field(default_factory=ProviderCalls)

@@ -25,12 +25,12 @@ PATIENCE_S = 0.25
 _LARGEST_ID = (1 << 63) - 1
 
 
-async def job_meant(job: Annotated[Decimal, Path(ge=1, le=_LARGEST_ID, description="Job id.")], context: Ctx) -> int:
+async def resolve_job(job: Annotated[Decimal, Path(ge=1, le=_LARGEST_ID, description="Job id.")], context: Ctx) -> int:
     """Which job an id names; no job where it names none."""
     return context.store.numbers.job.resolve_id(job)
 
 
-JobId = Annotated[int, Depends(job_meant)]
+JobId = Annotated[int, Depends(resolve_job)]
 
 
 def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:

@@ -20,7 +20,7 @@ def open_event_stream(context: Context, followed: StreamSource) -> EventStream:
     """The stream of what a request follows."""
     credential = Credential.in_use()
     return EventStream(
-        followed, context.fanout, context.settings.heartbeat_s, context.ending, context.standing, credential
+        followed, context.fanout, context.settings.heartbeat_s, context.ending, context.open_streams, credential
     )
 
 
@@ -35,9 +35,9 @@ async def wait_for_job(
     """
     credential = Credential.in_use()
     call = partial(context.hypervisor.following.wait_until, owner, job, good, wait_s, context.ending)
-    with context.standing.track_stream(credential) as over:
+    with context.open_streams.track_stream(credential) as over:
         try:
             return await run_while_connected(request, call, over)
         except ClientDisconnect:
-            context.standing.check(credential)
+            context.open_streams.check(credential)
             raise

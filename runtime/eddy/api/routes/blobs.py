@@ -87,7 +87,7 @@ class UploadBody:
     """
 
     def __init__(self, request: Request, limit: int, context: Context) -> None:
-        self._request, self._limit, self._standing = request, limit, context.standing
+        self._request, self._limit, self._standing = request, limit, context.open_streams
         self._credential = Credential.in_use()
         self.whole = False
 

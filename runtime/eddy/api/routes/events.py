@@ -44,9 +44,9 @@ async def events(
         after = context.store.numbers.event.resolve_id(last_event_id)
         await read(context, partial(context.store.events.check_known, whose, None, after, last_event_id))
         if not viewer.admin and after < await read(context, partial(context.store.events.before_last, whose, FEW)):
-            (context.looks.admit_resumed_stream if follow else context.looks.admit_history)(viewer, FEW + 1)
+            (context.rate_limits.admit_resumed_stream if follow else context.rate_limits.admit_history)(viewer, FEW + 1)
     else:
-        context.looks.admit_history(viewer, last)
+        context.rate_limits.admit_history(viewer, last)
         after = await anyio.to_thread.run_sync(context.store.events.before_last, whose, last)
     store = context.store
     followed = StreamSource(

@@ -45,7 +45,7 @@ async def explain(job: JobId, context: Ctx, viewer: Caller) -> Explained:
 
     Of others it tells numbers alone, unless an operator asks.
     """
-    context.looks.admit_forecast(viewer)
+    context.rate_limits.admit_forecast(viewer)
     record, log, taken = await read(context, partial(_read, context, viewer, job))
     standing = ideal = None
     if context.ready and not context.hypervisor.unreachable_reason:

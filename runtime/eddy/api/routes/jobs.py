@@ -68,7 +68,7 @@ async def submit(
     """
     request = admit(context, tenant, body, idempotency_key)
     if dry_run:
-        context.looks.admit_forecast(tenant)
+        context.rate_limits.admit_forecast(tenant)
         found = await for_client(context, http, request, partial(context.hypervisor.try_out, request))
         application = context.catalogue.applications.get(request.application)
         return JSONResponse(
@@ -117,7 +117,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     if query.tenant is not None and not viewer.admin and query.tenant != viewer.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[viewer.id])
     limit = query.limit or context.settings.page_size
-    context.looks.admit_page(viewer, limit)
+    context.rate_limits.admit_page(viewer, limit)
     numbers = context.store.numbers
     wanted = query.wanted(query.tenant if viewer.admin else viewer.id, numbers)
     after = query.after(numbers)

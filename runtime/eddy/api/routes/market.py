@@ -87,7 +87,7 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
     await record_action_async(
         context, operator, "set-price-policy", policy=body.policy, before=context.hypervisor.price_policy
     )
-    await context.hypervisor.operating.switch_price(policy, policy_record(body.policy, PRICE))
+    await context.hypervisor.operator.switch_price(policy, policy_record(body.policy, PRICE))
     return _in_force(body.policy)
 
 

@@ -62,7 +62,7 @@ async def drain(slot: _SlotIndex, body: DrainSubmission, context: Ctx, operator:
     await record_action_async(
         context, operator, "drain-slot" if because else "undrain-slot", slot=slot, because=because
     )
-    await context.hypervisor.operating.drain(slot, because)
+    await context.hypervisor.operator.drain(slot, because)
     (status,) = (status for status in context.hypervisor.slots() if status.slot == slot)
     return slot_answer(status, context.store.numbers, operator)
 
@@ -79,7 +79,7 @@ async def set_policy(body: PolicySubmission, context: Ctx, operator: Operator) -
     policy = POLICIES.make(body.policy)
     context.require_running()
     await record_action_async(context, operator, "set-policy", policy=body.policy, before=context.hypervisor.policy)
-    await context.hypervisor.operating.switch(policy, kept=policy_record(body.policy))
+    await context.hypervisor.operator.switch(policy, kept=policy_record(body.policy))
     return _in_force(body.policy)
 
 

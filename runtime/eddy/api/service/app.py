@@ -186,7 +186,7 @@ def create_app(
             group.start_soon(HistoryRecorder(context).run)
             group.start_soon(CalendarService(context).run)
             group.start_soon(NoticeService(context).run)
-            group.start_soon(context.standing.watch)
+            group.start_soon(context.open_streams.watch)
             clock = ClockJumpDetector(time.time, time.monotonic)
             group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), clock)
             group.start_soon(tell_manager, Notifier())

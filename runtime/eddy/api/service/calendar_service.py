@@ -61,12 +61,12 @@ class CalendarService:
         drained = {each.slot: each.drained for each in context.hypervisor.slots() if each.slot in given}
         for slot, because in drain_changes(windows, drained, now_s).items():
             await anyio.to_thread.run_sync(self._note, slot, because)
-            await context.hypervisor.operating.drain(slot, because)
+            await context.hypervisor.operator.drain(slot, because)
         closing = {s: at for s, at in closing_times(windows, drained, now_s).items() if at[0] <= AHEAD_S}
         if closing and now_s < self._again_s and closing.keys() == self._told:
             return
         if closing or self._told:
-            await context.hypervisor.operating.close_soon(closing)
+            await context.hypervisor.operator.close_soon(closing)
         self._told, self._again_s = closing.keys(), now_s + SAY_AGAIN_S
 
     def _note(self, slot: int, because: str) -> None:

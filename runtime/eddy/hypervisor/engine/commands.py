@@ -25,14 +25,25 @@ class Commands:
         board: The board.
         store: For the blobs that buffers are filled with.
         buffers: The jobs' memory on the board.
-        keeping: Brings outputs to the disk.
+        output_writer: Brings outputs to the disk.
         work: Of every job that has not ended.
     """
 
     def __init__(
-        self, board: BoardPort, store: Store, buffers: JobBuffers, keeping: OutputWriter, work: Mapping[int, BoardWork]
+        self,
+        board: BoardPort,
+        store: Store,
+        buffers: JobBuffers,
+        output_writer: OutputWriter,
+        work: Mapping[int, BoardWork],
     ) -> None:
-        self._board, self._store, self._buffers, self._keeping, self._work = board, store, buffers, keeping, work
+        self._board, self._store, self._buffers, self._output_writer, self._work = (
+            board,
+            store,
+            buffers,
+            output_writer,
+            work,
+        )
 
     def carry_out(self, command: m.Command, machine: Machine, now_s: float, offset_s: float) -> list[m.Input]:
         """Carry one command out; answers what came of it at once.
@@ -60,7 +71,7 @@ class Commands:
             launch = self._work[command.job].launch(JobMemory(self._buffers, command.job), command)
             self._board.launch(command.slot, launch)
         elif isinstance(command, m.Collect):
-            self._keeping.submit(self._outputs(command), m.Collected(command.job, command.item, now_s))
+            self._output_writer.submit(self._outputs(command), m.Collected(command.job, command.item, now_s))
         elif isinstance(command, m.Allocate):
             return self._allocate(machine.jobs[command.job].spec)
         elif isinstance(command, m.Load):

@@ -51,11 +51,11 @@ class LeaseService:
 
     Args:
         engine: Has them.
-        turning: Turns it; what is done on the board is done in its thread.
+        worker: Turns it; what is done on the board is done in its thread.
     """
 
-    def __init__(self, engine: Engine, turning: EngineWorker) -> None:
-        self._engine, self._turning = engine, turning
+    def __init__(self, engine: Engine, worker: EngineWorker) -> None:
+        self._engine, self._worker = engine, worker
         self._turns: WeakKeyDictionary[LiveLease, asyncio.Lock] = WeakKeyDictionary()
         """One access of a lease at a time: a burst of one holder takes the board's thread from the others once."""
 
@@ -74,7 +74,7 @@ class LeaseService:
         return self._standings(self._engine.store.leases.all(tenant))
 
     def _standings(self, records: list[LeaseRecord] | tuple[LeaseRecord, ...]) -> tuple[LeaseStatus, ...]:
-        if not self._turning.ready.is_set():
+        if not self._worker.ready.is_set():
             return tuple(LeaseStatus(record) for record in records)
         view = replace(self._keeper.view(self._engine.machine), leases=self._engine.store.leases.open())
         order = [each.number for each in queue_order(view.leases)]
@@ -112,7 +112,7 @@ class LeaseService:
             InvalidRequest: No slot fits it, ever, or never has the board so much memory for one tenant.
             QuotaExceeded: The tenant has as many as it may, or none may last so long.
         """
-        await self._turning.ready.wait()
+        await self._worker.ready.wait()
         self._check_time(quota, options.lasts_s)
         pipeline = self._engine.machine.state.pools[Pool.PIPELINE]
         if not pipeline.slots:
@@ -129,7 +129,7 @@ class LeaseService:
                 f"A lease may have {format_bytes(most)} of board memory, not {format_bytes(options.memory_bytes)}."
             )
             raise InvalidRequest(message, field="memory_bytes", asked=options.memory_bytes, allowed=most)
-        return await self._turning.request(self._keeper.open, tenant, options, quota.max_leases)
+        return await self._worker.request(self._keeper.open, tenant, options, quota.max_leases)
 
     async def extend(self, name: str, quota: Quota, more_s: float) -> LeaseRecord:
         """Have a lease end later.
@@ -139,13 +139,13 @@ class LeaseService:
             QuotaExceeded: It would last longer than it may.
             Conflict: It is about to end.
         """
-        return await self._turning.request(
+        return await self._worker.request(
             self._keeper.extend, name, more_s, lambda lasts_s: self._check_time(quota, lasts_s)
         )
 
     async def release(self, name: str, cause: str) -> None:
         """Have a lease end; it has ended when this returns, unless a load of its slot takes longer than `END_S`."""
-        await self._turning.request(self._keeper.release, name, cause)
+        await self._worker.request(self._keeper.release, name, cause)
         record = self._engine.store.leases.get(name)
         await self._until(record, lambda: self._engine.store.leases.get(name).state.is_final, END_S)
 
@@ -176,7 +176,7 @@ class LeaseService:
             Conflict: The slot is being loaded.
             BoardFault: The load failed; says why.
         """
-        await self._turning.ready.wait()
+        await self._worker.ready.wait()
         live = self._active(name, slot)
         fits = self._engine.machine.state.pools[Pool.PIPELINE].fits
         if slot not in fits.get(module, {}):
@@ -189,7 +189,7 @@ class LeaseService:
         live.wanted[slot] = module
         self._used(live)
         self._keeper.look_now()
-        self._turning.wake()
+        self._worker.wake()
         await self.wait_until_settled(name, wait_s)
 
     async def access(self, name: str, slot: int, accesses: tuple[RegisterAccess, ...]) -> tuple[int, ...]:
@@ -293,13 +293,13 @@ class LeaseService:
         """Make a call about a slot that is held in the board's thread, and have the board's time go on."""
         self._require_held(live, slot)
         found = await self._turn(live, call, *arguments)
-        self._turning.wake()
+        self._worker.wake()
         return found
 
     async def _turn(self, live: LiveLease, call: Callable[..., T], *arguments: object) -> T:
         """Make a call in the board's thread, one of a lease at a time."""
         async with self._turns.setdefault(live, asyncio.Lock()):
-            return await self._turning.on_board(call, *arguments)
+            return await self._worker.on_board(call, *arguments)
 
     async def _until(self, record: LeaseRecord, is_over: Callable[[], bool], wait_s: float) -> None:
         """Wait for something that comes with what happens to a lease."""

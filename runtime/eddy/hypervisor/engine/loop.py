@@ -71,7 +71,7 @@ class Hypervisor:
         price: As given.
         followers: Told when something happened to a job.
         following: What becomes of jobs, as it happens.
-        operating: What operators change while jobs run.
+        operator: What operators change while jobs run.
         sessions: Memory that tenants hold on the board, and their launches on it.
         leases: Slots that persons hold, and what they do with them.
     """
@@ -121,14 +121,14 @@ class Hypervisor:
         self._store = store
         self.followers = JobSubscriptions()
         self.following = JobEventReader(self.followers, store)
-        self._turning = EngineWorker(self._engine, store, self.followers, lambda: self._submissions.busy)
-        self.operating = OperatorCommands(self._engine, self._turning)
-        self.asking = ForecastService(self._engine, self._turning.on_board)
+        self._worker = EngineWorker(self._engine, store, self.followers, lambda: self._submissions.busy)
+        self.operator = OperatorCommands(self._engine, self._worker)
+        self.forecasts = ForecastService(self._engine, self._worker.on_board)
         self._compilations = Compilations(self._engine.intake)
-        self.sessions = SessionService(self._engine, self._turning, self._engine.planner, self._compilations)
-        self.leases = LeaseService(self._engine, self._turning)
+        self.sessions = SessionService(self._engine, self._worker, self._engine.planner, self._compilations)
+        self.leases = LeaseService(self._engine, self._worker)
         self._submissions: SubmissionQueue[tuple[JobRequest, Work | None], JobRecord] = SubmissionQueue(
-            self._engine.intake.accept_all, self._turning.wake
+            self._engine.intake.accept_all, self._worker.wake
         )
 
     def refusal(self, application: Application) -> str:
@@ -143,7 +143,7 @@ class Hypervisor:
         """
         self._loop = asyncio.get_running_loop()
         try:
-            await self._turning.run()
+            await self._worker.run()
         finally:
             with contextlib.suppress(StorageFailed):
                 self._engine.accounts.keep_epochs()
@@ -161,7 +161,7 @@ class Hypervisor:
             Conflict: The idempotency key was used for another request.
             QuotaExceeded: The tenant has too many jobs that have not ended, or compiling took too much.
         """
-        await self._turning.ready.wait()
+        await self._worker.ready.wait()
         if self._engine.intake.kind_of(request).prepares_quickly:
             return await self._submissions.put((request, None))
         known = await anyio.to_thread.run_sync(self._store.submissions.keys.find_job, request)
@@ -178,7 +178,7 @@ class Hypervisor:
         Raises:
             EddyError: As `submit` raises it; of a job that is wrong, with its place in the array.
         """
-        await self._turning.ready.wait()
+        await self._worker.ready.wait()
         intake = self._engine.intake
         works: list[Work | None] = [None] * len(requests)
         if not intake.kind_of(requests[0]).prepares_quickly:
@@ -186,7 +186,7 @@ class Hypervisor:
             if known is not None:
                 return known
             works = [*await self._compilations.prepare_array(requests)]
-        return await self._turning.request(intake.accept_array, requests, works)
+        return await self._worker.request(intake.accept_array, requests, works)
 
     async def cancel_array(self, tenant: str, first: int) -> None:
         """Ask for the end of all jobs of an array that have not ended.
@@ -195,13 +195,13 @@ class Hypervisor:
             NotFound: No such array of this tenant.
             Conflict: All have ended already, and none as cancelled.
         """
-        await self._turning.request(self._engine.intake.cancel_array, tenant, first)
+        await self._worker.request(self._engine.intake.cancel_array, tenant, first)
 
     def _awaken_from_afar(self) -> None:
         """There is something to do, says another thread; nothing where the loop has ended."""
         with contextlib.suppress(RuntimeError):
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._turning.wake)
+                self._loop.call_soon_threadsafe(self._worker.wake)
 
     async def estimates(self, need: int | None = None, fresh: bool = False) -> QueueOutlook:
         """What is expected of all jobs: now, or, where not `fresh`, a short time ago.
@@ -210,22 +210,22 @@ class Hypervisor:
             need: A job that should be in it, though it came just now.
             fresh: Whether it must be as of now.
         """
-        await self._turning.ready.wait()
-        return await self.asking.outlook(need, fresh)
+        await self._worker.ready.wait()
+        return await self.forecasts.outlook(need, fresh)
 
     async def estimates_at_hand(self, need: int | None, patience_s: float) -> QueueOutlook | None:
         """The same, for who waits for it no longer than so many wall seconds: then what was said last, or None."""
-        return await self.asking.recent_estimates(need, patience_s) if self.ready else None
+        return await self.forecasts.recent_estimates(need, patience_s) if self.ready else None
 
     async def job_standing(self, job: int) -> JobStanding:
         """How a job that has not ended stands: what it waits for, and what would help it."""
-        await self._turning.ready.wait()
-        return await self.asking.job_standing(job, self.preparation_text(job))
+        await self._worker.ready.wait()
+        return await self.forecasts.job_standing(job, self.preparation_text(job))
 
     async def solo_times(self, record: JobRecord, application: Application) -> JobAlone:
         """What a job of an application would take that has the board for itself."""
-        await self._turning.ready.wait()
-        return await self.asking.solo_times(JobSpec.of(replace(record, id=LAST_ID), application))
+        await self._worker.ready.wait()
+        return await self.forecasts.solo_times(JobSpec.of(replace(record, id=LAST_ID), application))
 
     async def try_out(self, request: JobRequest) -> JobTrial:
         """What would become of a request: every check of `submit`, and nothing is kept.
@@ -233,7 +233,7 @@ class Hypervisor:
         Raises:
             InvalidRequest, CompilationFailed, Conflict, QuotaExceeded: As `submit` does.
         """
-        await self._turning.ready.wait()
+        await self._worker.ready.wait()
         intake = self._engine.intake
         await anyio.to_thread.run_sync(self._store.submissions.check_admission, request)
         if intake.kind_of(request).prepares_quickly:
@@ -241,7 +241,7 @@ class Hypervisor:
         else:
             work = await self._compilations.prepare(request)
         record = draft(work.submission(), self._engine.now_s)
-        return await self.asking.try_job(work.spec(record))
+        return await self.forecasts.try_job(work.spec(record))
 
     async def cancel(self, tenant: str, job: int) -> JobRecord:
         """Ask for a job's end; answers at once, the job reaches `cancelled` when its slots are given back.
@@ -250,29 +250,29 @@ class Hypervisor:
             NotFound: No such job of this tenant.
             Conflict: It has ended already in another state.
         """
-        return await self._turning.request(self._engine.intake.cancel, tenant, job)
+        return await self._worker.request(self._engine.intake.cancel, tenant, job)
 
     async def account(self) -> None:
         """Have the use of slots and cores written down up to now; where the board is away, up to when it went, and
         where it was asked for less than `ACCOUNT_S` ago, up to then: who asks often takes no time of the engine's."""
-        await self._turning.ready.wait()
+        await self._worker.ready.wait()
         if self.unreachable_reason or time.monotonic() < self._account_again_s:
             return
         self._account_again_s = time.monotonic() + ACCOUNT_S
-        await self._turning.on_board(self._engine.account)
+        await self._worker.on_board(self._engine.account)
 
     @property
     def ready(self) -> bool:
         """Whether it has recovered from store and board, and serves requests."""
-        return self._turning.ready.is_set()
+        return self._worker.ready.is_set()
 
     async def wait_ready(self) -> None:
         """Return when it serves requests."""
-        await self._turning.ready.wait()
+        await self._worker.ready.wait()
 
     def add_current_wait(self, record: JobRecord) -> JobRecord:
         """A record with the wait that is under way: what is kept has those that ended."""
-        if record.state.is_final or not self._turning.ready.is_set():
+        if record.state.is_final or not self._worker.ready.is_set():
             return record
         job = self._engine.machine.jobs.get(record.id)
         wait = None if job is None else job.times.current_wait(self.now_s())
@@ -288,7 +288,7 @@ class Hypervisor:
     @property
     def unreachable_reason(self) -> str:
         """Why the board does not answer at this moment; "" where it does, or has not been asked yet."""
-        return self._turning.watch.away
+        return self._worker.watch.away
 
     def slots(self) -> tuple[SlotStatus, ...]:
         """What every slot does now; while the board is away nobody knows, and the phase says so."""

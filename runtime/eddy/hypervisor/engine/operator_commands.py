@@ -22,11 +22,11 @@ class OperatorCommands:
 
     Args:
         engine: It makes changes durable, and its next step takes them.
-        turning: Turns it.
+        worker: Turns it.
     """
 
-    def __init__(self, engine: Engine, turning: EngineWorker) -> None:
-        self._engine, self._turning = engine, turning
+    def __init__(self, engine: Engine, worker: EngineWorker) -> None:
+        self._engine, self._worker = engine, worker
 
     async def drain(self, slot: int, because: str) -> None:
         """Give a slot to nobody any more, which survives a restart: what runs there ends, its job goes on elsewhere.
@@ -38,7 +38,7 @@ class OperatorCommands:
         Raises:
             NotFound: There is no such slot that jobs are given.
         """
-        await self._turning.request(self._engine.intake.drain, slot, because)
+        await self._worker.request(self._engine.intake.drain, slot, because)
 
     async def close_soon(self, closing: Mapping[int, tuple[float, str]]) -> None:
         """Hold back jobs that could not end before their slots close.
@@ -46,18 +46,18 @@ class OperatorCommands:
         Args:
             closing: By slot that closes: in how many seconds, and the maintenance window that closes it.
         """
-        await self._turning.request(self._engine.intake.close_soon, closing)
+        await self._worker.request(self._engine.intake.close_soon, closing)
 
     async def switch(
         self, policy: DispatchPolicy, pool: Pool = Pool.PIPELINE, kept: tuple[str, str] | None = None
     ) -> None:
         """Have another policy decide about a pool's slots; what runs goes on. `kept` as in `Intake.switch`."""
-        await self._turning.request(self._engine.intake.switch, pool, policy, kept)
+        await self._worker.request(self._engine.intake.switch, pool, policy, kept)
 
     async def switch_price(self, policy: PricePolicy, kept: tuple[str, str] | None = None) -> None:
         """Have another policy share the cores of clusters, and wait until it does; kernels that run go on."""
         intake = self._engine.intake
-        await self._turning.request(intake.switch_price, policy, kept)
+        await self._worker.request(intake.switch_price, policy, kept)
         price = self._engine.price
         with anyio.move_on_after(SWITCHED_S):  # longer only where the board went away, or somebody switched again
             while price is not None and intake.price is policy and price.policy_name != policy.name:

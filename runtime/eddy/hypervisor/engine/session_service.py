@@ -75,15 +75,15 @@ class SessionService:
 
     Args:
         engine: Has them.
-        turning: Turns it.
+        worker: Turns it.
         planner: Builds programs.
         compilations: Gives tenants' compilations their turns.
     """
 
     def __init__(
-        self, engine: Engine, turning: EngineWorker, planner: KernelPlanner, compilations: Compilations
+        self, engine: Engine, worker: EngineWorker, planner: KernelPlanner, compilations: Compilations
     ) -> None:
-        self._engine, self._turning, self._planner, self._compilations = engine, turning, planner, compilations
+        self._engine, self._worker, self._planner, self._compilations = engine, worker, planner, compilations
 
     @property
     def _keeper(self) -> SessionKeeper:
@@ -96,7 +96,7 @@ class SessionService:
             InvalidRequest: This board gives kernels whole clusters or has none, or never has so much memory.
             QuotaExceeded: The tenant has as many sessions as it may, or its budget of the day is used up.
         """
-        await self._turning.ready.wait()
+        await self._worker.ready.wait()
         await self._check_budget(tenant)
         self._planner.require_cluster()
         if self._engine.price is None:
@@ -109,11 +109,11 @@ class SessionService:
                 f"A session takes {format_bytes(need)} of board memory so; one tenant holds at most {most} together."
             )
             raise InvalidRequest(message, field="memory_bytes", asked=need, allowed=most)
-        return await self._turning.request(self._keeper.open, tenant, options)
+        return await self._worker.request(self._keeper.open, tenant, options)
 
     async def close(self, session: Session, cause: str) -> None:
         """Have a session end; it has ended when this returns, unless what runs of it takes longer than `CLOSE_S`."""
-        await self._turning.request(self._keeper.close, session, cause)
+        await self._worker.request(self._keeper.close, session, cause)
         await self._until(session, lambda: self._keeper.has_ended(session.record.id), CLOSE_S)
 
     def get(self, name: str, tenant: str | None) -> Session:
@@ -157,7 +157,7 @@ class SessionService:
             InvalidRequest: The batch's numbers do not go on.
             QuotaExceeded: Too much waits already; or a launch is in it, and the tenant's budget of the day is used up.
         """
-        await self._turning.ready.wait()
+        await self._worker.ready.wait()
         session = self.get(name, tenant)
         if any(isinstance(each.body, LaunchCommand) for each in batch.commands):
             await self._check_budget(session.record.tenant)
@@ -165,7 +165,7 @@ class SessionService:
         goes_on = batch.life in ("", self._keeper.life)
         if (batch.commands and goes_on) or known:
             self._keeper.submit(session, batch.commands, known)
-            self._turning.wake()
+            self._worker.wake()
         if batch.wait_s > 0 and goes_on:
             await self._wait(session, batch, known)
         session = self._open(session)

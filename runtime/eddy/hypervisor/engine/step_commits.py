@@ -35,14 +35,14 @@ class StepCommits:
         store: Where.
         intake: Has the work of the jobs, and what is stored of those that came.
         buffers: The memory that logs of jobs are read from.
-        keeping: Brings outputs to the disk, and waits for the disk.
+        output_writer: Brings outputs to the disk, and waits for the disk.
 
     Attributes:
         told: Jobs of which something was committed that their followers have not been told of.
     """
 
-    def __init__(self, store: Store, intake: Intake, buffers: JobBuffers, keeping: OutputWriter) -> None:
-        self._store, self._intake, self._buffers, self._keeping = store, intake, buffers, keeping
+    def __init__(self, store: Store, intake: Intake, buffers: JobBuffers, output_writer: OutputWriter) -> None:
+        self._store, self._intake, self._buffers, self._output_writer = store, intake, buffers, output_writer
         self.jobs_to_publish: set[int] = set()
         self._deferred: StepResult | None = None
         """What steps changed that the next commit makes durable."""
@@ -73,7 +73,7 @@ class StepCommits:
         Args:
             jobs: That have not ended; outputs of others count for nothing.
         """
-        found = [kept for kept in self._keeping.take_finished() if kept.message.job in jobs]
+        found = [kept for kept in self._output_writer.take_finished() if kept.message.job in jobs]
         self._rows += [row for kept in found for row in kept.rows]
         return [kept.message for kept in found]
 
@@ -125,7 +125,7 @@ class StepCommits:
             for slot, because in drained.items():
                 self._say_drained(slot, because)
         if commit.tells:
-            self._keeping.settle()
+            self._output_writer.settle()
         self.jobs_to_publish.update(event.job for event in outcome.log)
 
     def _changed(self, numbers: Collection[int], machine: Machine) -> list[JobRecord]:

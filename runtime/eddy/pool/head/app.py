@@ -111,8 +111,8 @@ def create_head(
         bounds=Bounds(link, lead.mirror),
         metrics=Metrics(PoolFigures(link, lead, rounds)),
         sessions=sessions,
-        standing=OpenStreams(lead.mirror.keys, sessions),
-        held=InFlightRequests(connections),
+        open_streams=OpenStreams(lead.mirror.keys, sessions),
+        in_flight=InFlightRequests(connections),
     )
 
     @contextlib.asynccontextmanager
@@ -174,7 +174,7 @@ async def _deciding(parts: HeadParts, retention: JobBounds) -> AsyncIterator[Non
     keeper = StreamMonitor(parts.link, lead.mirror)
     collector = OutputCollector(parts.link, lead, parts.blobs)
     records = RecordCollector(parts.link, lead, parts.blobs, retention)
-    forever = (lead.run, gate.run, collector.run, records.run, keeper.run, parts.standing.watch)
+    forever = (lead.run, gate.run, collector.run, records.run, keeper.run, parts.open_streams.watch)
     running = [asyncio.ensure_future(going_on(each)) for each in forever]
     try:
         yield

@@ -39,7 +39,7 @@ async def put_blob(sha256: Sha256, request: Request, response: Response, parts: 
 
     async def body() -> AsyncGenerator[bytes, None]:
         async for chunk in request.stream():
-            parts.standing.check(credential)
+            parts.open_streams.check(credential)
             yield chunk
 
     try:
@@ -113,7 +113,7 @@ async def answered(parts: HeadParts, stored: StoredBytes, asked: RangeRequest, h
     Raises:
         NotFound, DamagedBlob: They are not there, or something else.
     """
-    check = partial(parts.standing.check, Credential.in_use())
+    check = partial(parts.open_streams.check, Credential.in_use())
 
     async def read(begin: int, stop: int) -> AsyncIterable[bytes]:
         return await open_range(parts.blobs, stored, begin, stop, check)

@@ -52,11 +52,11 @@ class HeadParts:
         bounds: How many jobs tenants may have.
         metrics: Of the pool, and of this head.
         sessions: Browsers that are logged in at this head.
-        standing: Streams and waits that are open, with what they were opened with.
-        held: Requests under way, by tenant.
+        open_streams: Streams and waits that are open, with what they were opened with.
+        in_flight: Requests under way, by tenant.
         rates: Requests of tenants whose number a second is bounded, at this head.
-        looks: What takes a head as long as many other requests, by tenant. It asks the servers for each place in the
-            stream of events, so anybody may look back at none at any rate.
+        rate_limits: What takes a head as long as many other requests, by tenant. It asks the servers for each place in
+            the stream of events, so anybody may look back at none at any rate.
         ending: Set once the head ends: streams and waits end then.
     """
 
@@ -75,9 +75,9 @@ class HeadParts:
     bounds: Bounds
     metrics: Metrics
     sessions: Sessions
-    standing: OpenStreams
-    held: InFlightRequests
-    looks: TenantRateLimits = field(
+    open_streams: OpenStreams
+    in_flight: InFlightRequests
+    rate_limits: TenantRateLimits = field(
         default_factory=lambda: TenantRateLimits(forecasts_per_s=TRIALS_PER_S, few_events=0)
     )
     rates: TokenBuckets = field(default_factory=TokenBuckets)
@@ -140,7 +140,7 @@ async def caller_of(
     caller_in_use.set(caller)
     key_in_use.set(caller.key.id)
     cookie_in_use.set(cookie)
-    parts.held.count_request(request.scope, caller)
+    parts.in_flight.count_request(request.scope, caller)
     if (tenant := parts.lead.mirror.tenants.get(caller.id)) is not None:  # as this head last heard of it
         parts.rates.spend_token(tenant.id, tenant.max_requests_per_s)
     return caller

@@ -64,9 +64,9 @@ async def all_events(
         after = await _place(parts, subject, last_event_id)
         if not caller.admin:
             behind = await _behind(parts, subject, after)
-            (parts.looks.admit_resumed_stream if follow else parts.looks.admit_history)(caller, behind)
+            (parts.rate_limits.admit_resumed_stream if follow else parts.rate_limits.admit_history)(caller, behind)
     else:
-        parts.looks.admit_history(caller, last)
+        parts.rate_limits.admit_history(caller, last)
         after = await _before_last(parts, subject, last)
     return _feed(parts, _told(parts, subject, after, follow))
 
@@ -132,7 +132,7 @@ def _feed(parts: HeadParts, told: AsyncGenerator[str, None]) -> Response:
 
     async def while_good() -> AsyncIterator[str]:
         ending = asyncio.ensure_future(parts.ending.wait())
-        with parts.standing.track_stream(credential) as over:
+        with parts.open_streams.track_stream(credential) as over:
             try:
                 yield BEGIN
                 while (text := await _unless((over, ending), told)) is not None:

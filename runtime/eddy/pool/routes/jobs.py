@@ -59,7 +59,7 @@ async def submit(
     key = idempotency_key or ""
     (request,) = await requests_of(parts, caller, [body], key)
     if dry_run:
-        parts.looks.admit_forecast(caller)
+        parts.rate_limits.admit_forecast(caller)
         return JSONResponse((await _tried(parts, caller, request)).model_dump(mode="json"))
     kept = await submit_within_bounds(
         parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key)
@@ -86,7 +86,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: 
     if query.tenant is not None and not caller.admin and query.tenant != caller.id:
         raise InvalidRequest("You can list your own jobs only.", field="tenant", allowed=[caller.id])
     limit, numbers, mirror = query.limit or parts.page_size, parts.numbers, parts.lead.mirror
-    parts.looks.admit_page(caller, limit)
+    parts.rate_limits.admit_page(caller, limit)
     await mirror.wait_caught_up()
     wanted = query.wanted(query.tenant if caller.admin else caller.id, numbers)
     after = query.after(numbers)
@@ -129,11 +129,11 @@ async def _waited_for(
     credential = Credential.in_use()
     read = partial(parts.table.read, number)
     until = partial(parts.lead.mirror.followers.wait_until, number, read, good, wait_s, parts.ending)
-    with parts.standing.track_stream(credential) as over:
+    with parts.open_streams.track_stream(credential) as over:
         try:
             return await run_while_connected(request, until, over)
         except ClientDisconnect:
-            parts.standing.check(credential)
+            parts.open_streams.check(credential)
             raise
 
 

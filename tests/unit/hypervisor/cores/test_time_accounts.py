@@ -99,11 +99,11 @@ def test_who_asks_for_use_again_and_again_takes_no_time_of_the_engines(monkeypat
         asked.append(call)
 
     async def ask() -> None:
-        hypervisor._turning.ready.set()
+        hypervisor._worker.ready.set()
         for _ in range(5):
             await hypervisor.account()
 
-    monkeypatch.setattr(hypervisor._turning, "on_board", on_board)
+    monkeypatch.setattr(hypervisor._worker, "on_board", on_board)
     monkeypatch.setattr(loop, "ACCOUNT_S", 3600.0)
     asyncio.run(ask())
     assert len(asked) == 1

@@ -43,19 +43,19 @@ class Intake:
 def made(price: Any = None) -> tuple[OperatorCommands, EngineWorker, Intake]:
     intake = Intake()
     engine = cast(Engine, SimpleNamespace(intake=intake, price=price))
-    turning = EngineWorker(engine, cast(Store, None), JobSubscriptions(), lambda: False)
-    return OperatorCommands(engine, turning), turning, intake
+    worker = EngineWorker(engine, cast(Store, None), JobSubscriptions(), lambda: False)
+    return OperatorCommands(engine, worker), worker, intake
 
 
 def test_a_request_waits_until_requests_are_taken_and_is_looked_at() -> None:
     async def run() -> None:
-        operates, turning, intake = made()
+        operates, worker, intake = made()
         asked = asyncio.ensure_future(operates.drain(1, "a new fan"))
         for _ in range(10):
             await asyncio.sleep(0)
         assert intake.put == []
-        turning.ready.set()
-        wake = turning._wake
+        worker.ready.set()
+        wake = worker._wake
         assert not wake.is_set()
         await asked
         assert wake.is_set()
@@ -73,8 +73,8 @@ def test_a_price_policy_is_in_force_on_return_unless_somebody_switched_again(mon
 
     async def run() -> None:
         price = SimpleNamespace(policy_name="entitlement")
-        operates, turning, intake = made(price)
-        turning.ready.set()
+        operates, worker, intake = made(price)
+        worker.ready.set()
         asked = asyncio.ensure_future(operates.switch_price(POLICIES["market"]()))
         while not intake.put:
             await asyncio.sleep(0.001)
@@ -95,8 +95,8 @@ def test_without_a_market_there_is_nothing_to_wait_for(monkeypatch: pytest.Monke
     monkeypatch.setattr(operator_commands, "SWITCHED_S", 180.0)
 
     async def run() -> None:
-        operates, turning, intake = made()
-        turning.ready.set()
+        operates, worker, intake = made()
+        worker.ready.set()
         await operates.switch_price(POLICIES["market"]())
         assert len(intake.put) == 1
 

@@ -61,11 +61,11 @@ def test_decisions_that_take_long_are_no_reason_to_wait_for_less_of_the_boards_t
     store = Store(":memory:")
     try:
         engine = Engine(model_board(), Slow(), store, {CHAIN.name: CHAIN}, MODULES)
-        turning = EngineWorker(engine, store, JobSubscriptions(), lambda: False)
+        worker = EngineWorker(engine, store, JobSubscriptions(), lambda: False)
         engine.start()
         engine.intake.accept(request(store, batch=2))
         for _ in range(12):
-            turning._step()
-        assert turning._quantum.at_s > FIRST_S
+            worker._step()
+        assert worker._quantum.at_s > FIRST_S
     finally:
         store.close()
