@@ -25,7 +25,7 @@ class Commands:
         board: The board.
         store: For the blobs that buffers are filled with.
         buffers: The jobs' memory on the board.
-        output_writer: Brings outputs to the disk.
+        writer: Brings outputs to the disk.
         work: Of every job that has not ended.
     """
 
