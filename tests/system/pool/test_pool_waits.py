@@ -58,7 +58,7 @@ class Open:
 async def all_open(head: Head, opened: list[Open]) -> None:
     """Wait until a head has all of them under way."""
     deadline = time.monotonic() + WAIT_S
-    while sum(parts_of(head).held._held.values()) < len(opened):
+    while sum(parts_of(head).in_flight._held.values()) < len(opened):
         assert time.monotonic() < deadline
         assert not any(each.task.done() for each in opened)
         await asyncio.sleep(0.02)

@@ -88,3 +88,29 @@ def test_a_head_reads_so_much_of_a_body_and_no_more_before_it_knows_whose_it_is(
     asyncio.run(app(scope, receive, send))
     assert answered[0]["status"] == 413
     assert taken <= MOST_BODY_BYTES + DRAIN_BYTES + (1 << 20)
+
+
+def test_a_head_refuses_what_a_board_refuses_before_any_route() -> None:
+    """It took a request whose head can be read in two ways, and did not know OPTIONS."""
+    link, numbers = MagicMock(), Numbering(b"k" * 32, 12)
+    app = create_head(link, Leader(link, "head"), MagicMock(), Numbers(numbers, numbers))
+
+    async def ask(method: str, path: str, *headers: tuple[bytes, bytes]) -> tuple[int, dict[str, str]]:
+        answered: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"{}", "more_body": False}
+
+        async def send(message: Any) -> None:
+            answered.append(message)
+
+        scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": [*headers]}
+        await app({**scope, "raw_path": path.encode(), "root_path": "", "client": ("127.0.0.1", 1)}, receive, send)
+        return answered[0]["status"], {name.decode(): value.decode() for name, value in answered[0]["headers"]}
+
+    json, length = (b"content-type", b"application/json"), (b"content-length", b"2")
+    assert asyncio.run(ask("POST", "/v1/jobs", json, length, (b"transfer-encoding", b"chunked")))[0] == 400
+    assert asyncio.run(ask("POST", "/v1/jobs", (b"content-type", b"text/plain"), length))[0] == 415
+    assert asyncio.run(ask("POST", "/v1/jobs", json, length, (b"content-encoding", b"gzip")))[0] == 415
+    status, headers = asyncio.run(ask("OPTIONS", "/v1/jobs"))
+    assert (status, headers["allow"]) == (204, "GET, HEAD, OPTIONS, POST")

@@ -142,7 +142,7 @@ def test_dry_runs_of_a_tenant_are_bounded_and_those_of_others_are_not(monkeypatc
 
     monkeypatch.setattr(job_routes, "requests_of", requests)
     monkeypatch.setattr(job_routes, "_tried", tried)
-    parts: Any = SimpleNamespace(looks=TenantRateLimits(TokenBuckets(lambda: 0.0), forecasts_per_s=TRIALS_PER_S))
+    parts: Any = SimpleNamespace(rate_limits=TenantRateLimits(TokenBuckets(lambda: 0.0), forecasts_per_s=TRIALS_PER_S))
     body: Any = None
 
     def ask(caller: PoolTenant) -> None:
@@ -182,7 +182,7 @@ def test_a_parameter_that_a_head_does_not_have_is_refused_on_every_route() -> No
 
 
 def test_who_looks_back_at_events_or_lists_many_jobs_is_bounded_as_at_a_board() -> None:
-    looks = HeadParts.__dataclass_fields__["looks"].default_factory()  # type: ignore[operator]
+    looks = HeadParts.__dataclass_fields__["rate_limits"].default_factory()  # type: ignore[operator]
     ada, operator = PoolTenant("ada"), PoolTenant("operator", admin=True)
     for take, most, few, said in (
         (looks.admit_history, 4, 0, "look back 4 times at events a second"),
