@@ -109,3 +109,31 @@ def test_files_and_modules_that_pages_name_exist(pattern: str) -> None:
         if not (path in ends if path else {module, module.rpartition(".")[0]} & modules)
     ]
     assert missing == []
+
+
+PACKAGES = sorted(path.parent.name for path in (ROOT / "runtime" / "eddy").glob("*/__init__.py"))
+MODULE = re.compile(rf"`(?:eddy\.)?((?:{'|'.join(PACKAGES)})(?:\.[a-z_]\w*)+(?:\.[A-Z]\w*)?)`")
+OTHERS = {"board.csv", "pool.ada"}
+"""What looks like a module's name: a file, and a tenant of a pool."""
+
+
+def unknown_modules(text: str) -> list[str]:
+    """Modules, and names in them, that a text names and that are not there."""
+    wrong = []
+    for name in MODULE.findall(text):
+        path = (ROOT / "runtime" / "eddy").joinpath(*name.split("."))
+        if name in OTHERS or path.with_suffix(".py").exists() or (path / "__init__.py").exists():
+            continue
+        within = [path.parent.with_suffix(".py"), path.parent / "__init__.py"]
+        if not any(re.search(rf"\b{path.name}\b", each.read_text("utf-8")) for each in within if each.exists()):
+            wrong.append(name)
+    return wrong
+
+
+def test_every_module_that_is_named_is_there() -> None:
+    found = {str(page.relative_to(ROOT)): unknown_modules(page.read_text(encoding="utf-8")) for page in pages()}
+    assert {page: wrong for page, wrong in found.items() if wrong} == {}
+    assert unknown_modules("`store.db.schema` `hypervisor.engine.fanout` `eddy.store.db.schema.migrated`") == [
+        "hypervisor.engine.fanout",
+        "store.db.schema.migrated",
+    ]
