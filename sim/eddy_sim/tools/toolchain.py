@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from eddy.core.errors import EddyError
-from eddy.distribution import install_hint
+from eddy.host.distribution import install_hint
 
 from eddy_sim.tools.filelist import tool_arguments
 

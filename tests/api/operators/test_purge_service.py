@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(autouse=True)
 def _young_jobs_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eddy.store.tables.purge.LEAST_AGE_S", -1.0)
+    monkeypatch.setattr("eddy.store.job_tables.purge.LEAST_AGE_S", -1.0)
 
 
 def bounded(server: Any, **bounds: float) -> Context:
@@ -55,7 +55,7 @@ async def test_a_clock_that_jumped_takes_no_job_for_old_until_it_was_steady(
     wall, steady, now_s = [0.0], [100.0], time.time()
     context = bounded(server, max_age_s=3600.0)
     looking = PurgeService(context, lambda: wall[0] + steady[0], lambda: steady[0])
-    monkeypatch.setattr("eddy.store.tables.purge.time.time", lambda: now_s + wall[0])
+    monkeypatch.setattr("eddy.store.job_tables.purge.time.time", lambda: now_s + wall[0])
     wall[0] = 86400.0
     await looking.purge_excess()
     steady[0] += purge_service.BELIEVED_S - 1
@@ -143,7 +143,7 @@ async def test_the_operator_purges_by_age_count_and_tenant(server: Any) -> None:
 
 async def test_a_long_purge_answers_in_between(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eddy.api.routes.admin._WORK_S", -1.0)
-    monkeypatch.setattr("eddy.store.tables.purge.BATCH", 2)
+    monkeypatch.setattr("eddy.store.job_tables.purge.BATCH", 2)
     await ended(server, 3)
     removed, more, asked = 0, True, 0
     async with server.client("operator") as client:

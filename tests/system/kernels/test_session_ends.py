@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cores_kit import CoresBoard, add_request, description, engine_over, manifest, tenants
@@ -87,7 +88,12 @@ def test_memory_is_read_from_the_board_in_portions_between_which_others_have_the
     serve(engine, ada)
     portions = list[int]()
     read = Session.read_piece
-    monkeypatch.setattr(Session, "read_piece", lambda self, at, size: portions.append(size) or read(self, at, size))
+
+    def read_piece(session: Session, at: Any, size: int) -> Any:
+        portions.append(size)
+        return read(session, at, size)
+
+    monkeypatch.setattr(Session, "read_piece", read_piece)
     bob = guest(engine, "bob")
     steps, most, met = 0, 0, False
     while not (end == "spilled" and state(engine, ada) is SessionState.SPILLED):

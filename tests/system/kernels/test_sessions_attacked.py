@@ -22,8 +22,8 @@ from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.intake.kernels import KernelLimits
 from eddy.hypervisor.sessions.directory import MOST_BUFFERS
-from eddy.store.tables.sessions import MOST_OPEN
-from eddy.store.tables.usage import UsageRow, day_of
+from eddy.store.account_tables.usage import UsageRow, day_of
+from eddy.store.board_tables.sessions import MOST_OPEN
 from kernel_kit import kernel_board
 from unit.gpu_kit import CACHE
 

@@ -14,11 +14,11 @@ from eddy.cli.boards.serve import serve
 from eddy.cli.main import app
 from eddy.cli.support.server_settings import server_settings
 from eddy.core.errors import InvalidRequest
+from eddy.host.trust import generate
 from eddy.notices.mail import MailServer
 from eddy.notices.settings import NoticeSettings
 from eddy.notices.targets import TargetRules
 from eddy.settings import SETTINGS, Value
-from eddy.trust import generate
 from typer.testing import CliRunner
 from unit.api.test_settings_defaults import NAMES
 

@@ -31,11 +31,11 @@ from eddy.core.errors import (
 )
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
-from eddy.files import FolderLock, write_private
 from eddy.gpu.compilation.program_cache import ProgramCache
 from eddy.gpu.programs.program import Program
+from eddy.host.files import FolderLock, write_private
+from eddy.host.presence import announce_server, operator_key
 from eddy.packages.catalogue import load_catalogue
-from eddy.presence import announce_server, operator_key
 from eddy.store import Store
 from eddy.store.db.check import examine
 from eddy.store.db.database import Database
@@ -278,9 +278,9 @@ def test_a_log_that_begins_anew_or_ends_in_order_has_lost_nothing(folder: Path) 
         for _ in range(3):
             store.submissions.add_job(JobRequest("a", "app", 1, {"in": ("00" * 32,)}), 0.0)
         if round_ == 1:
-            store._db._connection.execute("PRAGMA wal_checkpoint(RESTART)")
+            store.database._connection.execute("PRAGMA wal_checkpoint(RESTART)")
         if round_ == 2:
-            assert store._db.empty_log()
+            assert store.database.empty_log()
         copy = folder.with_name(f"copy{round_}")
         shutil.copytree(folder, copy)
         again, copied, _ = start(copy)
@@ -324,8 +324,8 @@ def test_a_damaged_index_is_built_again_and_said(folder: Path, name: str, caplog
         file.seek((root - 1) * size + size // 2)
         file.write(b"\xa5" * (size // 2))
     data, store, _ = start(folder)
-    assert len(store.jobs.page("a", limit=100)) == JOBS
-    assert examine(store._db._connection) == []
+    assert len(store.lists.page("a", limit=100)) == JOBS
+    assert examine(store.database._connection) == []
     stop(data, store)
     assert [message for message in caplog.messages if "REINDEX" in message]
     caplog.clear()
@@ -340,7 +340,7 @@ def use(folder: Path) -> int:
     try:
         store.jobs.unfinished()
         for call in (
-            lambda: store.jobs.page(None, limit=1000),
+            lambda: store.lists.page(None, limit=1000),
             lambda: store.events.list_events(None, None),
             store.tenants.all,
         ):
@@ -386,7 +386,7 @@ def test_a_job_whose_row_is_damaged_ends_and_the_others_go_on(folder: Path) -> N
         record = store.jobs.get("a", number)
         assert (record.state, record.cause) == (JobState.FAILED, "storage-damaged")
         assert record.submitted_unix_s > 1e9, "when it came is in the row still"
-    assert len(store.jobs.page("a", limit=100)) == JOBS
+    assert len(store.lists.page("a", limit=100)) == JOBS
     stop(data, store)
 
 

@@ -30,7 +30,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from eddy.api.http.problems import KINDS, MEDIA_TYPE, document
 from eddy.core.errors import InvalidRequest
 from eddy.core.units import format_rate
-from eddy.logs import REQUEST_ID_HEADER
+from eddy.host.logs import REQUEST_ID_HEADER
 
 DIRECT = "eddy.direct"
 """In a request's `extensions`: `write` writes part of a body without a known length to the connection at once. It

@@ -29,7 +29,7 @@ from eddy.api.request_bodies.numbers import Decimal
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
-from eddy.store.tables.keys import MOST_KEYS, new_key_id, revoke_after
+from eddy.store.account_tables.keys import MOST_KEYS, new_key_id, revoke_after
 
 PATH = "/v1/session/sign-on"
 SIGNED_ON = "sign-on: "

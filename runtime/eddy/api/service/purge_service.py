@@ -75,7 +75,7 @@ class PurgeService:
             await _taken(self._context.writer.purge.purge_excess(bounds))
         for tenant in store.tenants.list_leaving():
             await self._remove(tenant)
-        while await anyio.to_thread.run_sync(self._context.writer.give_back):
+        while await anyio.to_thread.run_sync(self._context.writer.database.give_back):
             await anyio.sleep(0)
 
     def _note(self) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 import structlog
 import uvicorn
 
-from eddy import logs, presence, signals
 from eddy.api.access.keys import KeyHasher, load_secret
 from eddy.api.access.operator_account import ensure_operator
 from eddy.api.dependencies.context import ApiSettings, Context
@@ -37,6 +36,7 @@ from eddy.core.errors import BoardUnreachable
 from eddy.core.faults import Fault
 from eddy.core.leases import LeaseRules
 from eddy.gpu.compilation.compiler import Compiler
+from eddy.host import logs, presence, signals
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eddy import logs, signals
 from eddy.cli.pools import backups
 from eddy.cli.support.installed import bitstreams_folder, not_installed
 from eddy.cli.support.local import connect
@@ -21,6 +20,7 @@ from eddy.cli.support.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, 
 from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 from eddy.core.errors import EddyError, InvalidRequest, NotFound
 from eddy.core.units import format_bits_rate, format_size
+from eddy.host import logs, signals
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:

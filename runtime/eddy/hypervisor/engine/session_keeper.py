@@ -143,7 +143,7 @@ class SessionKeeper:
     def close(self, session: Session, cause: str = "closed") -> None:
         """Have a session end; that it is to is durable when this returns."""
         self.keep(session, SessionState.CLOSING, cause)
-        self._store.settle()
+        self._store.database.settle()
         self._inbox.append(partial(self._begin_close, session, cause))
 
     def has_ended(self, name: str) -> bool:

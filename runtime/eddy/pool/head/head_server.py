@@ -17,7 +17,7 @@ from eddy.api.http.connections import ConnectionLimits, guard_connections, proxy
 from eddy.api.service import descriptors
 from eddy.api.service.listen_socket import listen
 from eddy.core.errors import InvalidRequest
-from eddy.files import write_private
+from eddy.host.files import write_private
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.place import METHODS
 from eddy.pool.connection.connection import steadily
@@ -195,7 +195,7 @@ class Head:
 
 
 class _Quiet(uvicorn.Server):
-    """uvicorn's loop, with the signals left to `eddy.signals`.
+    """uvicorn's loop, with the signals left to `eddy.host.signals`.
 
     Args:
         config: uvicorn's.

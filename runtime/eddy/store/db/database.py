@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eddy.core.errors import StorageFailed
-from eddy.files import PRIVATE, PRIVATE_FOLDER, translate_os_errors
+from eddy.host.files import PRIVATE, PRIVATE_FOLDER, translate_os_errors
 from eddy.store.db.check import check_file, check_or_mend, check_owner
 from eddy.store.db.damage import Damage
 from eddy.store.db.faults import storage_errors

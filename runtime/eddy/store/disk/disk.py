@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eddy.files import explain_os_error, sync_folder
+from eddy.host.files import explain_os_error, sync_folder
 from eddy.store.disk.log_position import NOWHERE, LogFollower, PromisedPosition
 
 

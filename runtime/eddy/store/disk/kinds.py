@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from eddy.files import damaged_file_error, translate_os_errors
+from eddy.host.files import damaged_file_error, translate_os_errors
 from eddy.store.disk.names import BLOBS, OUTPUTS
 
 _BACKUP = "restore it from a backup, or start again with an empty --data"

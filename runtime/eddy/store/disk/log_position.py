@@ -16,7 +16,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from eddy.files import PRIVATE, damaged_file_error
+from eddy.host.files import PRIVATE, damaged_file_error
 
 SUFFIX = "-promised"
 HEADER_BYTES, FRAME_BYTES = 32, 24

@@ -20,12 +20,11 @@ from eddy.core.errors import NotFound, QuotaExceeded, RecordDamaged
 from eddy.core.jobs import JobState
 from eddy.core.notices import Delivery, DeliveryState, NoticeKind, Subscription
 from eddy.core.records import JobEvent, JobEventKind
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.field_types import check_types, parse_flag
 from eddy.store.db.rows import damaged_event, load_event, parse_object
-from eddy.store.tables.events import Events
+from eddy.store.job_tables.events import Events
 
 MOST_SUBSCRIPTIONS = 16
 """Subscriptions of a tenant."""

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from eddy.core.errors import EddyError, InvalidRequest, StorageFailed
 from eddy.core.units import format_size
-from eddy.files import (
+from eddy.host.files import (
     PRIVATE_FOLDER,
     FolderLock,
     damaged_file_error,

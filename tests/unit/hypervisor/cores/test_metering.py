@@ -18,7 +18,7 @@ from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs.metering import SlotMeter, Unit
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.tables.usage import DAY_S, UsageRow, day_of
+from eddy.store.account_tables.usage import DAY_S, UsageRow, day_of
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
 FOUR = manifest(4)
@@ -128,7 +128,7 @@ def test_cores_that_are_shared_are_charged_to_who_had_them() -> None:
     finish(engine)
     had = check(engine, store)
     for tenant in "ab":
-        kernels = [job.kernel for job in store.jobs.page(tenant) if job.kernel is not None]
+        kernels = [job.kernel for job in store.lists.page(tenant) if job.kernel is not None]
         assert len(kernels) == 2
         assert had[tenant, "core"] / 1e9 == pytest.approx(sum(each.core_seconds for each in kernels), abs=1e-6)
     cores = sum(ns for (_, unit), ns in had.items() if unit == "core")
