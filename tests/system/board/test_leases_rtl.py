@@ -1,5 +1,6 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""The stock script of the docs, unchanged, on two leased slots of one RTL board at once, with jobs and an attacker."""
+"""The stock script of the docs, unchanged, over TLS on two leased slots of one RTL board at once, with jobs and an
+attacker."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from certificate_kit import make_certificate
 from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
 from eddy.core.errors import BoardFault, Conflict
@@ -32,15 +34,22 @@ def script_of_the_docs() -> str:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     settings = ServerSettings("rtl", "kv260", "eddy", tmp_path / "data", BITSTREAMS, port=0, price="whole")
-    with Server(replace(settings, lease_rules=LeaseRules(part=0.7))).background() as running:
+    files = make_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(files.certificate))
+    with Server(replace(settings, lease_rules=LeaseRules(part=0.7), tls=files)).background() as running:
         yield running
 
 
+def url_of(server: Server) -> str:
+    """As its certificate names it."""
+    return f"https://localhost:{server.port}"
+
+
 def holder(server: Server, name: str) -> Client:
-    with Client(server.url, server.key_file.read_text().strip()) as operator:
-        return Client(server.url, operator.add_tenant(name)["key"])
+    with Client(url_of(server), server.key_file.read_text().strip()) as operator:
+        return Client(url_of(server), operator.add_tenant(name)["key"])
 
 
 def held(client: Client) -> Any:
@@ -54,7 +63,7 @@ def run_script(server: Server, client: Client, lease: Any, folder: Path) -> subp
     folder.mkdir()
     (folder / "script.py").write_text(script_of_the_docs())
     key = client.transport._headers["Authorization"].split()[1]
-    there = {"EDDY_URL": server.url, "EDDY_KEY": key, "EDDY_LEASE": lease["lease"], "EDDY_HTTP_TIMEOUT_S": "600"}
+    there = {"EDDY_URL": url_of(server), "EDDY_KEY": key, "EDDY_LEASE": lease["lease"], "EDDY_HTTP_TIMEOUT_S": "600"}
     command = [sys.executable, "-W", "error::RuntimeWarning", "script.py"]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env={**os.environ, **there}, cwd=folder, stdout=pipe, stderr=pipe, text=True)
