@@ -184,7 +184,7 @@ def lease() -> Drawing:
     d.box(12, 390, 196, 40, "memory of the lease", "store")
     d.box(232, 390, 196, 40, "memory of jobs", "store")
     d.text(12, 452, "Released, over, silent or noticed: the slot is closed, and loaded")
-    d.text(12, 470, "anew for the next. Where the server dies, the board closes it.")
+    d.text(12, 470, "again for the next. Where the server dies, the board closes it.")
     return d
 
 
@@ -279,7 +279,7 @@ def crash() -> Drawing:
     d.box(12, 338, 416, 56, "start again\nstore and board are compared, slot by slot, buffer by buffer", "store")
     d.arrow((157, 304), (157, 337), dashed=True)
     d.text(12, 420, "Items ran on meanwhile; finished ones are not run again.")
-    d.text(12, 438, "boardd killed: every slot is closed at its start, jobs load anew.")
+    d.text(12, 438, "boardd killed: each slot is closed at its start, loaded again.")
     d.text(12, 456, "Power lost: what was acknowledged to a client is on the disk.")
     return d
 

@@ -97,7 +97,8 @@ def test_history_is_asked_for_twice_a_minute_and_of_servers_that_tell_it() -> No
     for _ in range(5):
         assert len(poll.look().history) == 2
     assert server.asked == 2
-    for state in ({"operator": False}, {"boards": []}):
+    states: tuple[dict[str, Any], ...] = ({"operator": False}, {"boards": []})
+    for state in states:
         other = Answers(**state)
         assert not ServerPoll(other, URL).look().history  # type: ignore[arg-type]
         assert other.asked == 0
@@ -177,6 +178,9 @@ class FakeClient:
 
     def overview(self) -> dict[str, Any]:
         return self.state
+
+    def board_history(self, hours: float, points: int) -> list[dict[str, Any]]:
+        return [point(0, 1.0, 0.0), point(1, 2.0, 4.0)]
 
     def market(self) -> dict[str, Any]:
         raise NotFound("no clusters", field="market")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -57,11 +58,12 @@ def test_text_can_be_read_on_every_ground(palette: dict[str, str]) -> None:
 
 def test_what_does_not_fit_is_no_picture() -> None:
     drawing = Drawing("none", 100)
-    for call in (
+    calls: tuple[Callable[[], None], ...] = (
         lambda: drawing.box(10, 10, 60, 30, "far too long for its box"),
         lambda: drawing.box(10, 10, 200, 20, "two\nlines"),
         lambda: drawing.box(WIDTH - 10, 10, 60, 30, "out"),
         lambda: drawing.text(10, 20, "x" * 100),
-    ):
+    )
+    for call in calls:
         with pytest.raises(ValueError, match=r"fit|wide|not in"):
             call()

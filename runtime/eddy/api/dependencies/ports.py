@@ -213,6 +213,7 @@ class _NoticeWriter(Protocol):
         now_unix_s: float,
         cursor: int | None = None,
         slots: Mapping[int, str] | None = None,
+        leases: Mapping[str, str] | None = None,
         beside: Callable[[Connection], None] = ...,
     ) -> int: ...
 

@@ -112,12 +112,13 @@ def _history(points: Sequence[Mapping[str, Any]]) -> list[Line]:
         return []
     begins_s, ends_s = (points[at]["unix_s"] for at in (0, -1))
     width = (ends_s - begins_s) / (HISTORY_POINTS - 1) or 1.0
-    used, waits = ([None] * HISTORY_POINTS for _ in range(2))
+    used: list[float | None] = [None] * HISTORY_POINTS
+    waits = list(used)
     for point in points:
-        place = min(int((point["unix_s"] - begins_s) / width), HISTORY_POINTS - 1)
+        place = min(round((point["unix_s"] - begins_s) / width), HISTORY_POINTS - 1)
         used[place] = point["busy"] / point["slots"] if point["slots"] else 0.0
         waits[place] = point["waiting"]
-    most = max((each for each in waits if each is not None), default=0.0)
+    most = max(each for each in waits if each is not None)
     over, now = format_duration(ends_s - begins_s), points[-1]
     share = now["busy"] / now["slots"] if now["slots"] else 0.0
     return [
