@@ -57,9 +57,9 @@ def find_pythons(asked: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def clone(folder: Path) -> Path:
+def clone(folder: Path, source: Path = ROOT) -> Path:
     """What is committed, in a folder of its own."""
-    run(["git", "clone", "-q", "--no-hardlinks", ROOT, folder])
+    run(["git", "clone", "-q", "--no-hardlinks", source, folder])
     return folder
 
 
@@ -163,7 +163,8 @@ def build_twice(builder: Path, out: Path, work: Path) -> str:
     first = clone(work / "clone")
     digests = build(builder, first, out)
     before = os.umask(0o077)
-    again = build(builder, clone(work / "elsewhere" / "again"), work / "dist-again")
+    # Of the first clone: somebody may have committed meanwhile.
+    again = build(builder, clone(work / "elsewhere" / "again", first), work / "dist-again")
     os.umask(before)
     if digests != again:
         raise Failed(f"two builds of one commit differ: {sorted(set(digests.items()) ^ set(again.items()))}")
@@ -186,9 +187,11 @@ def main() -> int:
     missing = [each for each in asked if each not in pythons]
     say(f"Pythons here: {', '.join(pythons)}; not here: {', '.join(missing) or 'none'}")
     steps = Steps()
-    with tempfile.TemporaryDirectory(prefix="eddy-packages-") as scratch:
-        all_steps(steps, told, pythons, Path(scratch))
-    print(steps.table(), flush=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix="eddy-packages-") as scratch:
+            all_steps(steps, told, pythons, Path(scratch))
+    finally:  # also of a run that somebody ends
+        print(steps.table(), flush=True)
     wrong = len(steps.failed)
     good, all_of_them = len(steps.rows) - wrong, len(steps.rows)
     say(f"{good} of {all_of_them} steps went well; Pythons not here: {', '.join(missing) or 'none'}")

@@ -32,7 +32,7 @@ from eddy.notices.mail import MailServer
 from eddy.notices.settings import NoticeSettings
 from eddy.notices.signature import sign
 from eddy.notices.targets import TargetRules
-from eddy.trust import generate
+from eddy.host.trust import generate
 from PIL import Image
 from receiver_kit import Receiver
 
