@@ -28,11 +28,11 @@ from eddy.api.dependencies.context import ApiSettings
 from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
 from eddy.core.leases import LeaseRules
+from eddy.host.trust import generate
 from eddy.notices.mail import MailServer
 from eddy.notices.settings import NoticeSettings
 from eddy.notices.signature import sign
 from eddy.notices.targets import TargetRules
-from eddy.host.trust import generate
 from PIL import Image
 from receiver_kit import Receiver
 
@@ -69,7 +69,7 @@ PLAN: dict[str, list[str]] = {
     "board-from-elsewhere": [BOARD, ROOT_USER, BOARD, BOARD],
     "bring-up": [BOARD, BOARD, ROOT_USER, ROOT_USER, BOARD, BOARD, BOARD],
     "build-for-a-board": [VENDOR, VENDOR, VENDOR],
-    "configure": [RUN, RUN, ROOT_USER, RUN],
+    "configure": [RUN, RUN, ROOT_USER, RUN, RUN],
     "dashboard": [],
     "import-packages": [BOARD, BOARD],
     "install": [REGISTRY, REGISTRY, REGISTRY, REGISTRY, RUN, REGISTRY],
@@ -214,7 +214,9 @@ def test_configure(lab: Lab) -> None:
     (lab.folder / "serve.yaml").write_text(settings)
     lab.typed("configure", 0, ("/etc/eddy/serve.yaml", f"{lab.folder}/serve.yaml"))
     lab.typed("configure", 3, ("fullchain.pem", str(files.certificate)), ("key.pem", str(files.key)))
-    first, second = lab.typist.served
+    lab.typed("configure", 4)
+    first, second, third = lab.typist.served
+    assert (third.host, third.tls) == ("127.0.0.1", None)
     assert (first.profile, first.api.max_output_bytes, first.port) == ("zcu106", 16 << 30, 8443)
     assert (second.host, second.tls) == ("0.0.0.0", first.tls)
 
