@@ -21,7 +21,7 @@ from eddy.host.files import PRIVATE, damaged_file_error
 SUFFIX = "-promised"
 HEADER_BYTES, FRAME_BYTES = 32, 24
 LOOKS = 3
-"""Times a log is looked at before it is said to have lost something: it may begin anew while it is read."""
+"""Times a log is looked at before it is said to have lost something: it may be restarted while it is read."""
 _MAGIC = {0x377F0682: "<", 0x377F0683: ">"}
 """How the words are read that a log's checksums are of."""
 _KEPT = struct.Struct(">8sQ")
@@ -142,7 +142,7 @@ def _has(found: LogPosition, promised: LogPosition) -> bool:
     """Whether a log has what was promised, itself or in the data base."""
     if found.salts == promised.salts:
         return found.frames >= promised.frames
-    # SQLite counts logs that begin anew in their first salt; what the last one held is in the data base then.
+    # SQLite counts restarts of a log in its first salt; what the last one held is in the data base then.
     later = int.from_bytes(found.salts[:4], "big") - int.from_bytes(promised.salts[:4], "big")
     return found != NOWHERE and 0 < later % (1 << 32) < 1 << 31
 
