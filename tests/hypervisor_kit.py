@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
+from eddy.board.images.signing import Trust
 from eddy.board.model.model import SHELL, ModelBoard, ModelFaults
 from eddy.board.model.model_images import model_images
 from eddy.board.model.model_memory import GrantedMemory
@@ -14,10 +18,11 @@ from eddy.board.model.model_modules import Behaviour
 from eddy.board.port.port import Access, BoardDescription
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.records import JobRequest
-from eddy.core.slots import Pool, SlotDescription
+from eddy.core.slots import Image, Pool, SlotDescription
 from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.packages.modules import ArgumentRegister, ModuleKind, ModuleManifest, RegisterKind
 from eddy.store import Store
+from eddy_sim.design import bitfile
 
 TENANT = "alice"
 BYTES = 64
@@ -113,16 +118,30 @@ def model_board(
     slow: float = 1.0,
     arena_jobs: int | None = None,
     unchecked: Collection[str] = (),
+    trust: Trust = Trust(False),  # noqa: B008 - frozen
 ) -> ModelBoard:
     """A board that can run `CHAIN`; `arena_jobs` says for how many batches of four it has memory.
 
-    Of modules that are `unchecked`, no check is on record.
+    Of modules that are `unchecked`, no check is on record. `trust` says whose own images it takes.
     """
     arena = 1 << 20 if arena_jobs is None else arena_jobs * arena_bytes(CHAIN, 4)
     board = description(slots, arena)
     latency = {module: min(takes_s * slow, 9e-2) for module, takes_s in LATENCY.items()}
     images = model_images(board, LATENCY, unchecked=unchecked)
-    return ModelBoard(board, images, latency, behaviours=BEHAVIOURS, faults=faults)
+    return ModelBoard(board, images, latency, behaviours=BEHAVIOURS, faults=faults, trust=trust)
+
+
+def own_image(folder: Path, slot: SlotDescription, of: str, name: str, **changed: Any) -> Path:
+    """A `.bit` file of module `of` for a slot of `model_board`, its manifest beside it, not signed; its check is on
+    record."""
+    build = hashlib.sha256(name.encode()).hexdigest()[:16]
+    data = bitfile.header(f"{name};PARTIAL=TRUE", "part", slot.image_bytes) + build.encode().ljust(slot.image_bytes)
+    sha256 = hashlib.sha256(data).hexdigest()
+    image = Image(sha256, of, build, SHELL, slot.index, slot.image_bytes, slot.clk_hz, checked_build=build)
+    path = folder / f"{name}__slot{slot.index}.bit"
+    path.write_bytes(data)
+    path.with_suffix(".json").write_text(json.dumps(asdict(replace(image, **changed))))
+    return path
 
 
 def put(store: Store, tenant: str, data: bytes) -> str:

@@ -25,8 +25,10 @@ COMMANDS = re.compile(
 )
 SERVERS = re.compile(r"eddy (serve|pool serve|pool up|boardd|gateway)\b")
 """Commands that run until they are ended: they go on behind those that follow."""
+PATIENCE_S = 3600.0
+"""Wall seconds that a block may take: the first builds the simulated board, on a machine that may do other things."""
 SAVE = re.compile(r"[Ss]ave this as `([\w./]+)`")
-READY = re.compile(r"serving on|listening on|is up|waits for")
+READY = re.compile(r"(serving|listening|serves|listens) on|is up|waits for")
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Session:
         self.rewrite = rewrite
         self.servers: list[subprocess.Popen[str]] = []
 
-    def run(self, text: str, timeout_s: float = 900) -> str:
+    def run(self, text: str, timeout_s: float = PATIENCE_S) -> str:
         """Run the lines of a block; what they print.
 
         Raises:
@@ -117,7 +119,7 @@ class Session:
                 said += self._call(command, timeout_s)
         return said
 
-    def python(self, text: str, name: str = "block.py", timeout_s: float = 900) -> str:
+    def python(self, text: str, name: str = "block.py", timeout_s: float = PATIENCE_S) -> str:
         """Save a program, and run it with the Python that `python` is; what it prints."""
         self.save(name, text)
         return self._call(f"python {name}", timeout_s)

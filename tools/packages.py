@@ -5,14 +5,13 @@
 
 In `dist` it leaves the source archive, the wheels, their digests with the commit and the tools (`provenance.json`) and
 what each extra installs (`sbom-EXTRA.cdx.json`). Then it walks (`package_walk/walk.py`) in an environment of each
-Python it finds, as far as that Python goes, and with `--bare` in Debian systems that have nothing but Python (root,
-debootstrap).
+Python it finds, as far as that Python goes and with numpy 1 and 2, and with `--bare` in Debian systems that have
+nothing but Python (root, debootstrap). It ends with a table: a line a step, with what it took.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
 import json
 import os
@@ -20,14 +19,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL
 
 from package_walk import bare, contents
-from package_walk.process import Failed, run
+from package_walk.process import Failed, follow, run
+from package_walk.table import Steps
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
@@ -58,9 +57,9 @@ def find_pythons(asked: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def clone(folder: Path) -> Path:
+def clone(folder: Path, source: Path = ROOT) -> Path:
     """What is committed, in a folder of its own."""
-    run(["git", "clone", "-q", "--no-hardlinks", ROOT, folder])
+    run(["git", "clone", "-q", "--no-hardlinks", source, folder])
     return folder
 
 
@@ -116,14 +115,35 @@ def write_contents(python: Path, wheel: Path, out: Path, at_s: int) -> Iterator[
         yield from (f"{extra or 'client'}: {each}" for each in contents.judge(components))
 
 
-def walk(python: str, release: str, level: str, wheel: Path, work: Path) -> str:
-    """Install the wheel in a new environment and walk, in a folder that is no clone; what was done, a line each."""
+def walk(steps: Steps, python: str, release: str, level: str, wheel: Path, work: Path) -> None:
+    """Install the wheel in new environments, and walk, in folders that are no clone.
+
+    The first goes as far as told with what it brings; a second one has the other numpy, where there is one for this
+    Python, and goes as far as a server: what needs PYNQ needs numpy 1.
+    """
     level = level if release in SIMULATING or level == "client" else "serve"
-    inside = venv(python, work / f"venv-{release}", f"{wheel}[{LEVELS[level]}]" if LEVELS[level] else str(wheel))
-    home = work / f"home-{release}"
-    home.mkdir()
-    command = [inside, "-m", "package_walk.walk", level, work / "docs", home]
-    return run(command, work, XDG_CACHE_HOME=str(work / "cache"))
+    trials: list[tuple[str, tuple[str, ...]]] = [(level, ())]
+    if release in SIMULATING:
+        trials.append(("serve", ("numpy>=2",)) if level == "sim" else (level, ("numpy<2",)))
+    for number, (far, pins) in enumerate(trials):
+        where = f"Python {release}" + "".join(f", {pin}" for pin in pins)
+        name = f"{release}-{number}"
+        target = f"{wheel}[{LEVELS[far]}]" if LEVELS[far] else str(wheel)
+        folder = work / f"venv-{name}"
+        step = partial(install, python, folder, target, *pins)
+        if not steps.do(where, f"install {LEVELS[far] or 'the client'}", step):
+            continue
+        home = work / f"home-{name}"
+        home.mkdir()
+        command = [folder / "bin" / "python", "-m", "package_walk.walk", far, work / "docs", home]
+        steps.take(where, follow(command, work, XDG_CACHE_HOME=str(work / "cache")))
+        shutil.rmtree(folder, ignore_errors=True)  # 1.5 GB each
+
+
+def install(python: str, folder: Path, *needs: str) -> str:
+    """Packages in a new environment; nothing to say."""
+    venv(python, folder, *needs)
+    return ""
 
 
 def put_walk(work: Path) -> None:
@@ -133,8 +153,8 @@ def put_walk(work: Path) -> None:
     shutil.copytree(ROOT / "docs", work / "docs")
 
 
-def build_twice(builder: Path, out: Path, work: Path) -> Path:
-    """Build in two clones, one made with another umask, and compare; the wheel of this machine.
+def build_twice(builder: Path, out: Path, work: Path) -> str:
+    """Build in two clones, one made with another umask, and compare; the files that were made.
 
     Raises:
         Failed: The bytes differ.
@@ -143,12 +163,13 @@ def build_twice(builder: Path, out: Path, work: Path) -> Path:
     first = clone(work / "clone")
     digests = build(builder, first, out)
     before = os.umask(0o077)
-    again = build(builder, clone(work / "elsewhere" / "again"), work / "dist-again")
+    # Of the first clone: somebody may have committed meanwhile.
+    again = build(builder, clone(work / "elsewhere" / "again", first), work / "dist-again")
     os.umask(before)
     if digests != again:
         raise Failed(f"two builds of one commit differ: {sorted(set(digests.items()) ^ set(again.items()))}")
     write_provenance(out / "provenance.json", digests, first, builder)
-    return next(out.glob("eddy_fpga-*manylinux*x86_64.whl"))
+    return f"{len(digests)} files, {sum((out / name).stat().st_size for name in digests) / 1e6:.1f} MB"
 
 
 def main() -> int:
@@ -165,52 +186,52 @@ def main() -> int:
     pythons = find_pythons(asked)
     missing = [each for each in asked if each not in pythons]
     say(f"Pythons here: {', '.join(pythons)}; not here: {', '.join(missing) or 'none'}")
-    with tempfile.TemporaryDirectory(prefix="eddy-packages-") as scratch:
-        try:
-            wrong = all_steps(told, pythons, Path(scratch))
-        except (Failed, RuntimeError) as failure:
-            wrong = [str(failure)]
-    for each in wrong:
-        say(f"FAILED: {each}")
+    steps = Steps()
+    try:
+        with tempfile.TemporaryDirectory(prefix="eddy-packages-") as scratch:
+            all_steps(steps, told, pythons, Path(scratch))
+    finally:  # also of a run that somebody ends
+        print(steps.table(), flush=True)
+    wrong = len(steps.failed)
+    good, all_of_them = len(steps.rows) - wrong, len(steps.rows)
+    say(f"{good} of {all_of_them} steps went well; Pythons not here: {', '.join(missing) or 'none'}")
     return 1 if wrong else 0
 
 
-def all_steps(told: argparse.Namespace, pythons: Mapping[str, str], work: Path) -> list[str]:
-    """Build, write down, walk; what is wrong, and does not keep the other steps from being done."""
-    wrong: list[str] = []
+def all_steps(steps: Steps, told: argparse.Namespace, pythons: Mapping[str, str], work: Path) -> None:
+    """Build, write down, walk; one that fails keeps only those from being done that need it."""
     put_walk(work)
-    builder = venv(next(iter(pythons.values())), work / "builder", *BUILDERS)
-    with step("two builds of one commit, byte by byte"):
-        wheel = build_twice(builder, told.out.resolve(), work)
-    with step(f"contents and licences of {len(SHIPPED_WITH)} extras"):
-        resolver = venv(pythons.get("3.11", next(iter(pythons.values()))), work / "resolver", *BUILDERS)
-        wrong += write_contents(resolver, wheel, wheel.parent, epoch_s(work / "clone"))
+    first = next(iter(pythons.values()))
+    builder = work / "builder" / "bin" / "python"
+    out = told.out.resolve()
+    if not steps.do("build", "an environment to build in", partial(install, first, work / "builder", *BUILDERS)):
+        return
+    if not steps.do("build", "two builds of one commit, byte by byte", lambda: build_twice(builder, out, work)):
+        return
+    wheel = next(out.glob("eddy_fpga-*manylinux*x86_64.whl"))
+    steps.do("build", f"contents and licences of {len(SHIPPED_WITH)} extras", lambda: judge(pythons, wheel, work))
     for release, python in pythons.items():
-        with step(f"Python {release}"):
-            wrong += attempt(partial(walk, python, release, told.level, wheel, work))
+        walk(steps, python, release, told.level, wheel, work)
     for suite in told.bare:
         level = told.level if SUITES[suite] in SIMULATING or told.level == "client" else "serve"
-        with step(f"a bare Debian {suite}, Python {SUITES[suite]}"):
-            wrong += attempt(partial(bare.walk, suite, ROOT, work, level, LEVELS[level]))
-    return wrong
+        where = f"bare Debian {suite}, Python {SUITES[suite]}"
+        steps.take(where, bare.walk(suite, ROOT, work, level, LEVELS[level]))
 
 
-def attempt(walked: Callable[[], str]) -> list[str]:
-    """Print what was walked; what failed of it."""
+def judge(pythons: Mapping[str, str], wheel: Path, work: Path) -> str:
+    """Write down what each extra installs, and judge the licences.
+
+    Raises:
+        Failed: One may not be, or pip finds no such set; names each.
+    """
+    resolver = venv(pythons.get("3.11", next(iter(pythons.values()))), work / "resolver", *BUILDERS)
     try:
-        print("".join(f"    {line}\n" for line in walked().splitlines()), end="", flush=True)
-    except Failed as failure:
-        return [str(failure)]
-    return []
-
-
-@contextlib.contextmanager
-def step(name: str) -> Iterator[None]:
-    """Say what is done, and how long it took."""
-    started_s = time.monotonic()
-    say(name)
-    yield
-    say(f"{name}: {time.monotonic() - started_s:.0f} s")
+        wrong = list(write_contents(resolver, wheel, wheel.parent, epoch_s(work / "clone")))
+    except RuntimeError as failure:
+        raise Failed(str(failure)) from failure
+    if wrong:
+        raise Failed("\n".join(wrong))
+    return ""
 
 
 def say(what: str) -> None:

@@ -158,6 +158,9 @@ _ALL = (
     Setting("trusted_packages", "", "",
             "Directory of public keys (*.pub): only packages signed with one of them are added. Empty asks for none.",
             "server"),
+    Setting("trusted_keys", "", "",
+            "Directory of public keys (*.pub) whose signatures over images count on a board in this process; tenants'"
+            " own keys are in tenants/TENANT/. Behind `--boardd`, that of boardd counts.", "server"),
     Setting("unsigned_packages", "refuse", "", "With `--trusted-packages`: what becomes of unsigned ones.", "server",
             ("refuse", "allow")),
     Setting("unchecked_modules", "refuse", "",

@@ -13,7 +13,7 @@ from eddy.board.port.port import BoardEvent, Buffer, Cause, EventKind, Launch, S
 from eddy.core.errors import BoardUnreachable
 
 FAULTS = (Cause.TIME_LIMIT, Cause.ILLEGAL_BURST, Cause.MODULE_ERROR, Cause.READ_OUTSIDE_WINDOW)
-_EFFECTS = ("load", "scrub", "launch", "stop", "close", "free", "write", "read", "allocate")
+_EFFECTS = ("load", "take_image", "scrub", "launch", "stop", "close", "free", "write", "read", "allocate")
 _PLAIN = ("describe", "images", "counters", "state", "now_s", "prepare", "prefetch", "read_ahead", "release")
 
 Effect = Callable[[Callable[[], Any]], Any]

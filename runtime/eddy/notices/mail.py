@@ -103,6 +103,10 @@ def summary(kind: str, data: Mapping[str, Any]) -> str:
     if kind.startswith("slot."):
         because = f": {data['because']}" if data.get("because") else ""
         return f"slot {data.get('slot')} {'drained' if kind == 'slot.drained' else 'in use again'}{because}"
+    if kind.startswith("lease."):
+        what = {"lease.began": "has begun", "lease.noticed": "is to end early"}.get(kind, "has ended")
+        why = data.get("cause") if kind == "lease.ended" else data.get("notice")
+        return f"lease {data.get('lease')} {what}" + (f": {why}" if why else "")
     if kind.startswith("maintenance."):
         when = f"from {data.get('begins')} to {data.get('ends')}"
         return f"maintenance {kind.partition('.')[2]}: {data.get('title')}, {when}"

@@ -13,6 +13,7 @@ import pytest
 from eddy.api.service import notice_service
 from eddy.api.service.notice_service import NoticeService
 from eddy.core.jobs import JobState
+from eddy.core.leases import LeaseRecord, LeaseState
 from eddy.core.notices import DELAYS_S
 from eddy.core.records import SlotStatus
 from eddy.notices import webhook
@@ -111,6 +112,54 @@ async def test_an_operator_is_told_of_everyones_jobs_and_of_slots(lab: Any, hook
         ("slot.drained", 0, "a new fan"),
         ("slot.undrained", 0, ""),
     ]
+
+
+async def test_a_holder_is_told_of_its_leases_and_an_operator_of_all(lab: Any, hook: Receiver) -> None:
+    leases = lab.store.leases
+
+    def ask(tenant: str) -> LeaseRecord:
+        made: LeaseRecord = leases.add(lambda name: LeaseRecord(0, name, tenant, asked_unix_s=1.0), 4)
+        return made
+
+    def move(record: LeaseRecord, **changed: Any) -> LeaseRecord:
+        moved = dataclasses.replace(record, **changed)
+        leases.put(moved)
+        return moved
+
+    old = move(ask("ada"), state=LeaseState.ENDED, cause="expired", ended_unix_s=2.0)
+    outbox = Outbox(lab)
+    await outbox.look()  # what was so before is not told
+    kinds = ["lease.began", "lease.noticed", "lease.ended"]
+    await subscribe(lab, hook.url, "ada", kinds=kinds)
+    with Receiver() as everyone:
+        await subscribe(lab, everyone.url, "operator", kinds=kinds, everyone=True)
+        mine, other, short = ask("ada"), ask("grace"), ask("ada")
+        await outbox.look()
+        mine = move(mine, state=LeaseState.ACTIVE, slots=(2,), begins_unix_s=3.0, ends_unix_s=90.0)
+        other = move(other, state=LeaseState.ACTIVE, slots=(1,), begins_unix_s=3.0, ends_unix_s=90.0)
+        short = move(short, state=LeaseState.ENDED, cause="released", ended_unix_s=4.0)
+        for _ in range(4):
+            await outbox.look()
+        mine = move(mine, notice="an operator takes the board", ends_unix_s=63.0)
+        for _ in range(2):
+            await outbox.look()
+        move(mine, state=LeaseState.ENDED, cause="notice", ended_unix_s=64.0)
+        for _ in range(3):
+            await Outbox(lab).look()  # after a restart, nothing is told again
+        told = [(each["type"], each["data"]["lease"], each["data"]["cause"]) for each in hook.bodies()]
+        assert sorted(told) == sorted(
+            [
+                ("lease.began", mine.id, ""),
+                ("lease.ended", short.id, "released"),
+                ("lease.noticed", mine.id, ""),
+                ("lease.ended", mine.id, "notice"),
+            ]
+        )
+        noticed = next(each for each in hook.bodies() if each["type"] == "lease.noticed")["data"]
+        assert (noticed["slots"], noticed["notice"]) == ([2], "an operator takes the board")
+        assert noticed["ends"] == "1970-01-01T00:01:03Z"
+        assert {each["data"]["lease"] for each in everyone.bodies()} == {mine.id, other.id, short.id}
+        assert old.id not in str(everyone.bodies())
 
 
 async def test_a_receiver_that_fails_is_tried_again_later_under_the_same_id(lab: Any, hook: Receiver) -> None:

@@ -1,9 +1,11 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""The stock script of the docs, unchanged, on two leased slots of one RTL board at once, with jobs and an attacker."""
+"""The stock script of the docs, unchanged, over TLS on two leased slots of one RTL board at once, with jobs and an
+attacker."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from certificate_kit import make_certificate
 from eddy.api.service.server import Server, ServerSettings
+from eddy.board.images import signing
 from eddy.client import Client
-from eddy.core.errors import BoardFault, Conflict
+from eddy.core.errors import BoardFault, Conflict, ImageRefused
 from eddy.core.leases import LeaseRules
 from eddy_sim.design.bitstreams import list_or_build
 
@@ -32,15 +36,25 @@ def script_of_the_docs() -> str:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     settings = ServerSettings("rtl", "kv260", "eddy", tmp_path / "data", BITSTREAMS, port=0, price="whole")
-    with Server(replace(settings, lease_rules=LeaseRules(part=0.7))).background() as running:
+    files = make_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(files.certificate))
+    (tmp_path / "keys" / "tenants" / "ada").mkdir(parents=True)
+    signing.generate(tmp_path / "keys" / "tenants" / "ada" / "own.key")
+    told = replace(settings, lease_rules=LeaseRules(part=0.7), tls=files, trusted_keys=tmp_path / "keys")
+    with Server(told).background() as running:
         yield running
 
 
+def url_of(server: Server) -> str:
+    """As its certificate names it."""
+    return f"https://localhost:{server.port}"
+
+
 def holder(server: Server, name: str) -> Client:
-    with Client(server.url, server.key_file.read_text().strip()) as operator:
-        return Client(server.url, operator.add_tenant(name)["key"])
+    with Client(url_of(server), server.key_file.read_text().strip()) as operator:
+        return Client(url_of(server), operator.add_tenant(name)["key"])
 
 
 def held(client: Client) -> Any:
@@ -54,7 +68,7 @@ def run_script(server: Server, client: Client, lease: Any, folder: Path) -> subp
     folder.mkdir()
     (folder / "script.py").write_text(script_of_the_docs())
     key = client.transport._headers["Authorization"].split()[1]
-    there = {"EDDY_URL": server.url, "EDDY_KEY": key, "EDDY_LEASE": lease["lease"], "EDDY_HTTP_TIMEOUT_S": "600"}
+    there = {"EDDY_URL": url_of(server), "EDDY_KEY": key, "EDDY_LEASE": lease["lease"], "EDDY_HTTP_TIMEOUT_S": "600"}
     command = [sys.executable, "-W", "error::RuntimeWarning", "script.py"]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env={**os.environ, **there}, cwd=folder, stdout=pipe, stderr=pipe, text=True)
@@ -82,6 +96,27 @@ def test_two_holders_and_jobs_at_once_and_an_attacker_harms_nobody(server: Serve
         out, said = again.communicate(timeout=1200)
         assert (again.returncode, out.split()[:1]) == (0, ["800"]), said
         assert ada.lease(leases["ada"]["lease"])["state"] == "active"
+        loads_its_own(ada, leases["ada"], bob, leases["bob"], tmp_path)
+
+
+def loads_its_own(ada: Client, mine: Any, bob: Client, other: Any, folder: Path) -> None:
+    """Load a slot with an image that its holder signed. On RTL it names a module of the source tree and its build."""
+    files = []
+    for file in sorted(Path(list_or_build("kv260").overlay).parent.glob("dct__slot*.bit")):
+        for suffix in (".bit", ".json"):
+            shutil.copy(file.with_suffix(suffix), folder)
+        files.append(folder / file.name)
+        key = signing.load_key(folder / "keys" / "tenants" / "ada" / "own.key")
+        signing.sign_manifest(files[-1].with_suffix(".json"), key)
+    with pytest.raises(ImageRefused, match="trusted for bob"):
+        bob.load_own_image(other["lease"], other["token"], files)
+    found = ada.load_own_image(mine["lease"], mine["token"], files)
+    while found["loading"]:
+        found = ada.lease(mine["lease"], wait_s=20.0)
+    assert [*found["holds"].values()] == ["own/dct"], found["said"]
+    ada.access_registers(mine["lease"], mine["token"], [(0x10, mine["slots"][0] + 4096)])
+    assert ada.access_registers(mine["lease"], mine["token"], [(0x10, None)])["values"] == [mine["slots"][0] + 4096]
+    assert ada.release_lease(mine["lease"])["cause"] == "released"
 
 
 def attacked(client: Client, mine: Any, other: Any) -> None:

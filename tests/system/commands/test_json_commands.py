@@ -78,6 +78,7 @@ leases
 lease show {lease}
 lease extend {lease} --for 5m
 lease env {lease}
+lease load {lease} --module flip
 lease calendar
 lease release {lease}
 lease board --for 1m --no-wait -> lease={lease}

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from eddy.api.request_bodies import examples
-from eddy.cli.top.frame import COLUMNS, LINES, FrameData, frame
+from eddy.cli.top.frame import COLUMNS, HISTORY_POINTS, LINES, FrameData, frame
 from eddy.cli.top.screen import Screen
+from eddy.cli.top.server_poll import ServerPoll
 from eddy.core.errors import Conflict, NotFound
 
 URL = "http://127.0.0.1:8000"
@@ -48,6 +49,59 @@ def test_a_frame_fits_the_smallest_terminal(jobs: int, slots: int, market: Any) 
         assert 99_999 in shown
     heads = [line.text.split()[0] for line in lines if line.style == "head"]
     assert heads == ["SLOT", *(["SLOT"] if market else []), "TENANTS", "JOB"]
+
+
+def point(minute: int, busy: float, waiting: float, slots: int = 4) -> dict[str, Any]:
+    return {**examples.HISTORY["points"][0], "unix_s": 60 * minute, "busy": busy, "waiting": waiting, "slots": slots}
+
+
+def test_the_last_hours_are_a_line_each_for_slots_and_queue() -> None:
+    points = [point(minute, min(minute / 60, 4.0), float(minute % 240)) for minute in range(0, 361, 9) if minute < 300]
+    points.append(point(360, 2.0, 3.0))
+    lines = frame(FrameData(URL, overview(9), None, history=points))
+    slots, queue = lines[2].text, lines[3].text
+    assert (slots[:6], queue[:6]) == ("slots ", "queue ")
+    drawn = slots[6 : 6 + HISTORY_POINTS]
+    assert drawn[0] == "▁"
+    assert drawn[31] == "█"
+    assert drawn[36] == " ", "nothing is drawn where no server ran"
+    assert drawn[-1] == "▅"
+    assert slots.endswith("50 % in use, over 360.0 min")
+    assert queue.endswith("  3 wait, 234 at most")
+    assert max(len(line.text) for line in lines) <= COLUMNS
+    assert len(lines) <= LINES
+    idle = frame(FrameData(URL, overview(0), None, history=[point(0, 0.0, 0.0), point(1, 0.0, 0.0, slots=0)]))
+    assert "0 % in use" in idle[2].text
+    for few in ([], points[:1]):
+        assert not any("in use" in line.text for line in frame(FrameData(URL, overview(9), None, history=few)))
+
+
+def test_history_is_asked_for_twice_a_minute_and_of_servers_that_tell_it() -> None:
+    class Answers:
+        def __init__(self, **state: Any) -> None:
+            self.state, self.asked = overview(0, **state), 0
+
+        def overview(self) -> Any:
+            return self.state
+
+        def market(self) -> Any:
+            raise NotFound("none")
+
+        def board_history(self, hours: float, points: int) -> list[Any]:
+            self.asked += 1
+            return [point(0, 1.0, 0.0), point(1, 1.0, 0.0)]
+
+    times = iter((0.0, 1.0, 29.0, 30.0, 31.0))
+    server = Answers()
+    poll = ServerPoll(server, URL, lambda: next(times))  # type: ignore[arg-type]
+    for _ in range(5):
+        assert len(poll.look().history) == 2
+    assert server.asked == 2
+    states: tuple[dict[str, Any], ...] = ({"operator": False}, {"boards": []})
+    for state in states:
+        other = Answers(**state)
+        assert not ServerPoll(other, URL).look().history  # type: ignore[arg-type]
+        assert other.asked == 0
 
 
 def test_sessions_that_do_most_are_shown_and_the_others_counted() -> None:
@@ -124,6 +178,9 @@ class FakeClient:
 
     def overview(self) -> dict[str, Any]:
         return self.state
+
+    def board_history(self, hours: float, points: int) -> list[dict[str, Any]]:
+        return [point(0, 1.0, 0.0), point(1, 2.0, 4.0)]
 
     def market(self) -> dict[str, Any]:
         raise NotFound("no clusters", field="market")

@@ -37,6 +37,14 @@ class TaskSubmission(Request):
     time_limit_ms: float = Field(gt=0, le=1e9, description="Board milliseconds after which an item is stopped.")
 
 
+class FusedSubmission(TaskSubmission):
+    """A module that does what several tasks do, in their place where a job ends earlier so."""
+
+    covers: list[Annotated[str, Field(pattern=IDENTIFIER)]] = Field(
+        min_length=2, max_length=256, description="The tasks it stands for, first to last."
+    )
+
+
 class AppSubmission(Request):
     """A task graph over the modules that are there; the form of `bitstreams/applications/*.yaml`, as JSON."""
 
@@ -56,7 +64,9 @@ class AppSubmission(Request):
     edges: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(
         default_factory=list, max_length=4096, description="Pairs of tasks: the second needs the first's item."
     )
-
+    fused: list[FusedSubmission] = Field(
+        default_factory=list, max_length=256, description="Modules that do what several tasks do."
+    )
     signature: str | None = Field(
         default=None,
         pattern=r"^[0-9a-f]{128}$",
@@ -68,7 +78,7 @@ class AppSubmission(Request):
         raw = self.model_dump(exclude_unset=True)
         if raw.get("signature") is None:
             raw.pop("signature", None)
-        for task in raw["tasks"]:
+        for task in (*raw["tasks"], *raw.get("fused", ())):
             if task.get("module") is None:
                 task.pop("module", None)
         return raw

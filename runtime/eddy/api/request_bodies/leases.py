@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from eddy.api.request_bodies.base import Request
 from eddy.api.request_bodies.numbers import Whole
-from eddy.board.port.port import MOST_ACCESSES, WINDOW_BYTES, RegisterAccess
+from eddy.board.port.port import MAX_IMAGE_BYTES, MOST_ACCESSES, WINDOW_BYTES, RegisterAccess
 from eddy.core.errors import InvalidRequest
 from eddy.core.leases import (
     DEFAULT_S,
@@ -20,6 +20,7 @@ from eddy.core.leases import (
     LeaseKind,
     LeaseOptions,
 )
+from eddy.core.slots import Control, Image
 
 MOST_WAIT_S = 30.0
 _Slot = Annotated[Whole | None, Field(default=None, ge=0, le=1 << 16)]
@@ -68,6 +69,57 @@ class ModuleLoad(Request):
 
     module: str = Field(min_length=1, max_length=128, description="By its name.")
     slot: _Slot = Field(default=None, description="Which; null for the lease's first one.")
+    wait_s: float = Field(default=MOST_WAIT_S, ge=0, le=MOST_WAIT_S, description="Wall seconds to wait for its end.")
+
+
+_Hash64 = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+_Claim = Annotated[str, Field(default="", pattern=r"^([0-9a-f]{16})?$")]
+
+
+class ImageManifest(Request):
+    """What an image is: the fields of its manifest that its signature covers, and the signature."""
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of its `.bit` file, which is a blob of yours.")
+    module: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$", description="Name of its module.")
+    build: _Hash64 = Field(description="Build hash, as the module's identity block reads.")
+    shell: _Hash64 = Field(description="The shell it was built for.")
+    slot: Whole = Field(ge=0, le=1 << 16, description="The slot it was built for; the lease must hold it.")
+    bytes: Whole = Field(ge=1, le=MAX_IMAGE_BYTES, description="Of the file's payload.")
+    clk_hz: float = Field(gt=0, le=1e10, description="Clock the module was built for.")
+    signature: str = Field(default="", max_length=256, description="Ed25519 over the others, in hex; empty: unsigned.")
+    scrub_build: _Claim = Field(description="Build that a reset clears; of no effect in a lease.")
+    checked_build: _Claim = Field(description="Build that passed the check of the slot contract.")
+    control: Literal["hs", "chain", "none"] = Field(default="hs", description="How the module is started.")
+
+    def image(self) -> Image:
+        """As the board takes it."""
+        return Image(**{**dict(self), "control": Control(self.control)})
+
+
+class OwnImage(Request):
+    """An image of your own for a slot that is held."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "manifest": {
+                        "sha256": "5f" * 32,
+                        "module": "brighten",
+                        "build": "0f975cf133d442d5",
+                        "shell": "39a575c5838c8ca5",
+                        "slot": 1,
+                        "bytes": 1015828,
+                        "clk_hz": 99990005.0,
+                        "checked_build": "0f975cf133d442d5",
+                        "signature": "a7" * 64,
+                    }
+                }
+            ]
+        }
+    )
+
+    manifest: ImageManifest = Field(description="The image's manifest, as it was signed.")
     wait_s: float = Field(default=MOST_WAIT_S, ge=0, le=MOST_WAIT_S, description="Wall seconds to wait for its end.")
 
 

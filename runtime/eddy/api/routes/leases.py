@@ -29,14 +29,17 @@ from eddy.api.request_bodies.leases import (
     LeaseExtension,
     LeaseSubmission,
     ModuleLoad,
+    OwnImage,
     RegisterAccesses,
 )
 from eddy.api.request_bodies.strict_json import JsonRoute
-from eddy.core.errors import NotFound
+from eddy.board.port.port import MAX_IMAGE_BYTES
+from eddy.core.errors import ImageRefused, NotFound
 from eddy.core.leases import LeaseKind, LeaseRecord, LeaseState
 from eddy.core.maintenance import WindowStage
 from eddy.core.slots import Pool
 from eddy.core.tenants import TenantRecord
+from eddy.core.units import format_bytes
 from eddy.hypervisor.engine.lease_service import MOST_PIECE_BYTES
 
 SHOWN_S = 7 * 86400.0
@@ -166,6 +169,28 @@ async def load_module(lease: LeaseId, body: ModuleLoad, context: Ctx, tenant: Ca
     record = _driven(context, lease, tenant, token)
     slot = _slot(record, body.slot)
     await context.hypervisor.leases.load(lease, slot, body.module, body.wait_s)
+    return _shown(context, context.store.leases.get(lease), tenant)
+
+
+@router.post(
+    "/leases/{lease}/image",
+    operation_id="load_own_image",
+    response_model=Lease,
+    summary="Load a slot of a lease with an image of your own",
+    responses=refusals(403, 404, 409, 422),
+)
+async def load_image(lease: LeaseId, body: OwnImage, context: Ctx, tenant: Caller, token: _Token = "") -> Lease:
+    """Store its `.bit` file as a blob first. A key that the operator trusts for you must have signed its manifest."""
+    record = _driven(context, lease, tenant, token)
+    file = await context.uploads.on_disk(context.store.blobs.file, tenant.id, body.manifest.sha256)
+    if file.size_bytes > MAX_IMAGE_BYTES:
+        most = format_bytes(MAX_IMAGE_BYTES)
+        raise ImageRefused(f"The file has {format_bytes(file.size_bytes)}; an image has {most} at most.", reason="size")
+    data = await context.uploads.on_disk(context.store.blobs.get, tenant.id, body.manifest.sha256)
+    await record_action_async(
+        context, tenant, "load-own-image", lease=lease, slot=body.manifest.slot, image=body.manifest.sha256
+    )
+    await context.hypervisor.leases.load_own(record.id, body.manifest.image(), data, body.wait_s)
     return _shown(context, context.store.leases.get(lease), tenant)
 
 

@@ -18,6 +18,7 @@ import structlog
 
 from eddy.api.dependencies.context import Context
 from eddy.core.errors import EddyError, NotFound
+from eddy.core.leases import LeaseRecord
 from eddy.core.maintenance import MaintenanceWindow
 from eddy.core.notices import Delivery, DeliveryState, NoticeKind, Subscription, next_delay_s, stage_notice
 from eddy.core.records import JobEvent, JobEventKind
@@ -81,6 +82,7 @@ class NoticeService:
                 self._context.writer.notices.enqueue(notices, now_s, cursor=cursor)
         self._collect_slots(now_s)
         self._collect_windows(now_s)
+        self._collect_leases(now_s)
 
     def _of_end(self, event: JobEvent) -> Notice:
         store, data = self._context.store, dict[str, object]()
@@ -126,6 +128,19 @@ class NoticeService:
         if stages:
             writer = self._context.writer
             writer.notices.enqueue(notices, now_s, beside=lambda db: maintenance.write_told(db, stages))
+
+    def _collect_leases(self, now_s: float) -> None:
+        """Tell of leases that began, were given notice, or ended."""
+        notices, told = [], self._context.store.notices.notified_leases()
+        records = self._context.store.leases.all()
+        stages = {record.id: kind.value if (kind := lease_notice(record)) else "" for record in records}
+        if stages == told:
+            return
+        for record in records if told is not None else ():
+            kind = lease_notice(record)
+            if kind is not None and told is not None and kind.value != told.get(record.id, ""):
+                notices.append(Notice(kind, record.tenant, lease_facts(record), now_s))
+        self._context.writer.notices.enqueue(notices, now_s, leases=stages)
 
     # Sending ------------------------------------------------------------------------------------------------------
 
@@ -211,6 +226,28 @@ def window_facts(window: MaintenanceWindow) -> dict[str, object]:
     """What is told of a maintenance window."""
     begins, ends = (_stamp(each) for each in (window.begins_unix_s, window.ends_unix_s))
     return {"window": window.id, "title": window.title, "begins": begins, "ends": ends, "slots": list(window.slots)}
+
+
+def lease_notice(record: LeaseRecord) -> NoticeKind | None:
+    """What there is to tell of a lease as it stands; None for one that waits."""
+    if record.state.is_final:
+        return NoticeKind.LEASE_ENDED
+    if record.begins_unix_s is None:
+        return None
+    return NoticeKind.LEASE_NOTICED if record.notice else NoticeKind.LEASE_BEGAN
+
+
+def lease_facts(record: LeaseRecord) -> dict[str, object]:
+    """What is told of a lease."""
+    ends_s = record.ended_unix_s if record.ended_unix_s is not None else record.ends_unix_s
+    return {
+        "lease": record.id,
+        "tenant": record.tenant,
+        "slots": list(record.slots),
+        "ends": _stamp(ends_s) if ends_s is not None else "",
+        "notice": record.notice,
+        "cause": record.cause,
+    }
 
 
 def _stamp(unix_s: float) -> str:

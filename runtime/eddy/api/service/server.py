@@ -86,6 +86,7 @@ class ServerSettings:
     unchecked_modules: str = "refuse"
     tenant_memory: float = MOST_PART
     lease_rules: LeaseRules = field(default_factory=LeaseRules)
+    trusted_keys: Path | None = None
     pooled: bool = False
 
 
@@ -301,6 +302,7 @@ def _board(settings: ServerSettings, catalogue: CatalogueInForce, progress: Prog
     return open_board(
         settings.board,
         settings.profile,
+        trusted_keys=settings.trusted_keys,
         modules=sorted(modules),
         # A model has no builds of its own: it takes what the records say of the last one.
         scrubbed=[name for name, each in modules.items() if each.scrubs(each.verified_build)],

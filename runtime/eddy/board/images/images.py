@@ -125,6 +125,10 @@ class ImageStore:
         found = (entry.image for entry in self._scan().values())
         return tuple(sorted(found, key=lambda image: (image.module, image.slot, image.sha256)))
 
+    def knows(self, sha256: str) -> bool:
+        """Whether an image is among those of the folder."""
+        return sha256 in self._scan()
+
     def admit(self, sha256: str, slot: SlotDescription, shell: str, trust: Trust) -> tuple[Image, Path]:
         """Check an image for a slot; answer it with the private copy of its file.
 
@@ -142,10 +146,10 @@ class ImageStore:
             raise ImageRefused(
                 f"no image {sha256[:12]} in {self._folder}; build it, or ask for the list again", reason="unknown"
             )
-        _check_place(entry.image, slot, shell)
+        check_place(entry.image, slot, shell)
         trust.check(entry.image)
         file = self._copy(entry, pin=True)
-        _check_size(entry.image, slot, file)
+        check_size(entry.image, slot, file.read_bytes())
         return entry.image, file
 
     def prefetch(self, sha256: str) -> None:
@@ -302,7 +306,12 @@ def _stamp(path: Path) -> _Stamp:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _check_place(image: Image, slot: SlotDescription, shell: str) -> None:
+def check_place(image: Image, slot: SlotDescription, shell: str) -> None:
+    """Refuse an image for another slot or another shell.
+
+    Raises:
+        ImageRefused: It is.
+    """
     name = f"image {image.sha256[:12]} ({image.module})"
     if image.slot != slot.index:
         raise ImageRefused(
@@ -318,9 +327,13 @@ def _check_place(image: Image, slot: SlotDescription, shell: str) -> None:
         )
 
 
-def _check_size(image: Image, slot: SlotDescription, file: Path) -> None:
-    data = file.read_bytes()
-    refuse_boot_image(data, file.name)
+def check_size(image: Image, slot: SlotDescription, data: bytes) -> None:
+    """Refuse a file that is no plain bitstream of the size its manifest and its slot say.
+
+    Raises:
+        ImageRefused: It is not.
+    """
+    refuse_boot_image(data, f"image {image.sha256[:12]}")
     actual = payload_bytes(data)
     # Compressed images of one slot differ in size; the slot's is that of the largest.
     if actual != image.bytes or actual > slot.image_bytes:

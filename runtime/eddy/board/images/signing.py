@@ -19,7 +19,8 @@ import argparse
 import dataclasses
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 
+TENANTS = "tenants"
+"""Folder below that of the trusted keys which has one folder a tenant, for images of its own."""
 _CLAIMS_NOTHING = {field.name: field.default for field in dataclasses.fields(Image)}
 
 
@@ -61,14 +64,16 @@ class Trust:
     Attributes:
         required: Whether an image without a trusted signature is refused.
         keys: The public keys that are trusted.
+        tenants: By tenant, the keys that are trusted for images of its own, in slots that it leases.
     """
 
     required: bool
     keys: tuple[Ed25519PublicKey, ...] = ()
+    tenants: Mapping[str, tuple[Ed25519PublicKey, ...]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, required: bool, folder: Path | None) -> Trust:
-        """Trust the keys in `folder/*.pub`.
+        """Trust the keys in `folder/*.pub`, and for a tenant's own images those in `folder/tenants/TENANT/*.pub`.
 
         Raises:
             InvalidRequest: A file there holds no Ed25519 public key, or signatures are required and nobody is trusted.
@@ -80,7 +85,8 @@ class Trust:
                 " copy the signer's public key there, as <name>.pub",
                 field="trusted_keys",
             )
-        return cls(required, keys)
+        there = sorted((folder / TENANTS).glob("*/")) if folder else []
+        return cls(required, keys, {each.name: load_trusted_keys(each) for each in there})
 
     def strip_unproven_claims(self, image: Image) -> Image:
         """The image, without its claims to be scrubbed by a reset and checked unless somebody trusted signed them.
@@ -114,6 +120,31 @@ class Trust:
                 f"the signature of image {image.sha256[:12]} ({image.module}, slot {image.slot}) is not by a trusted"
                 " key, or is over another manifest; sign it again or add the signer's public key to the trusted ones",
                 reason="untrusted-signature",
+            )
+
+    def check_own(self, image: Image, tenant: str) -> None:
+        """Refuse an image of a tenant's own that no key signed which is trusted for it, or whose check is not claimed.
+
+        A signature is needed whatever the board's profile says.
+
+        Raises:
+            ImageRefused: Says what is missing.
+        """
+        name = f"image {image.sha256[:12]} ({image.module}, slot {image.slot})"
+        if not image.signature:
+            message = f"{name} is not signed; sign its manifest with a key that the operator trusts for {tenant}"
+            raise ImageRefused(message, reason="unsigned")
+        if not verify_signature((*self.tenants.get(tenant, ()), *self.keys), image.signature, canonical(image)):
+            raise ImageRefused(
+                f"the signature of {name} is by no key that is trusted for {tenant}, or is over another manifest;"
+                f" sign it again, or have the operator add the public key to {TENANTS}/{tenant} of the trusted keys",
+                reason="untrusted-signature",
+            )
+        if not image.checked:
+            raise ImageRefused(
+                f"{name} does not say that its build passed the check of the slot contract; run `eddy module check`,"
+                " build the image again, and sign it",
+                reason="unchecked",
             )
 
 

@@ -20,10 +20,13 @@ per slot); where a profile is all there is, loads take image bytes over the prof
 from __future__ import annotations
 
 import heapq
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
+from eddy.board.images.signing import Trust
+from eddy.board.images.tenant_images import check_own_image
 from eddy.board.model.model_forecast import Latency, ModelFaults, ModelForecast
 from eddy.board.model.model_held import ModelHold
 from eddy.board.model.model_images import ImageReads, LoadTime, model_images
@@ -181,6 +184,8 @@ class ModelBoard:
         faults: What goes wrong.
         clusters: Which modules are GPU clusters of which shape, beside those whose names say so.
         usage: What kernels execute and ask of memory; they only occupy their cores unless said otherwise.
+        trust: Whose signatures count for images of tenants' own; of such an image only its manifest's module means
+            anything here.
     """
 
     def __init__(
@@ -197,9 +202,13 @@ class ModelBoard:
         faults: ModelFaults | None = None,
         clusters: Mapping[str, ClusterShape] | None = None,
         usage: Usage = cores_only,
+        trust: Trust = Trust(False),  # noqa: B008 - frozen
     ) -> None:
         self._description = description
-        self._images = {image.sha256: image for image in images}
+        self._offered = {image.sha256: image for image in images}
+        self._own: dict[str, Image] = {}
+        self._images = ChainMap(self._offered, self._own)
+        self._trust = trust
         self._reads = ImageReads(description, load_times or {}, cache_bytes)
         self._forecast = ModelForecast(latency, faults or ModelFaults())
         self._blocking = blocking
@@ -265,7 +274,24 @@ class ModelBoard:
 
     def images(self) -> tuple[Image, ...]:
         """The images the board can load."""
-        return tuple(self._images.values())
+        return tuple(self._offered.values())
+
+    def take_image(self, image: Image, tenant: str, data: bytes) -> None:
+        """Keep an image of a tenant's own, to be loaded into its slot; see the port.
+
+        Raises:
+            ImageRefused: It failed a check, or is of a module that the model has no figures of.
+        """
+        self._slot(image.slot)
+        slot, shell = self._description.slots[image.slot], self._description.shell
+        check_own_image(self._trust, image, tenant, data, slot, shell)
+        if not self._forecast.knows(image.module):
+            message = f"this board models times, and has none of {image.module}: such an image needs RTL or a board"
+            raise ImageRefused(message, reason="unknown-module")
+        held = {state.image for state in self._slots}
+        for sha256 in [sha256 for sha256, each in self._own.items() if each.slot == image.slot and sha256 not in held]:
+            del self._own[sha256]
+        self._own[image.sha256] = replace(image, scrub_build="")
 
     # Loads --------------------------------------------------------------------------------------------------------
 

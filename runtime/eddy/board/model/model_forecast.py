@@ -59,6 +59,10 @@ class ModelForecast:
             return launch.time_limit_s, Cause.TIME_LIMIT
         return (takes_s, fault) if fault is Cause.NONE else (takes_s / 2, fault)
 
+    def knows(self, module: str) -> bool:
+        """Whether there are figures of a module."""
+        return callable(self._latency) or module in self._latency
+
     def load_fails(self) -> bool:
         """Whether the load that ends now fails."""
         number, self._loads = self._loads, self._loads + 1

@@ -188,6 +188,8 @@ class RegisterAccess:
 
 WINDOW_BYTES = 0x1_0000
 """Bytes of a module's register window, its identity block included."""
+MAX_IMAGE_BYTES = 8 << 20
+"""Most bytes of an image of a tenant's own: it crosses to the board in one piece."""
 MOST_ACCESSES = 256
 """Register accesses of one call at most: each is bounded by the firewall, so the call is, too."""
 
@@ -384,6 +386,21 @@ class BoardPort(Protocol):
             ImageRefused: Unknown, for another slot or shell, damaged, or without a trusted signature where one is
                 required. The slot was not touched.
             Conflict: The slot runs an item, or another load is under way.
+        """
+
+    def take_image(self, image: Image, tenant: str, data: bytes) -> None:
+        """Keep an image of a tenant's own in memory, to be loaded into its slot; `images` does not list it.
+
+        The next one for that slot takes its place. It is gone when the board is given up.
+
+        Args:
+            image: Its manifest, signed by a key that is trusted for the tenant.
+            tenant: Whose it is.
+            data: Its `.bit` file, of at most `MAX_IMAGE_BYTES`.
+
+        Raises:
+            ImageRefused: For another slot or shell, not signed, not checked, damaged; says which.
+            NotFound: There is no such slot.
         """
 
     def scrub(self, slot: int) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from eddy.board.images.images import ImageStore
 from eddy.board.images.signing import Trust
+from eddy.board.images.tenant_images import TenantImages
 from eddy.board.port.clock import Clock
 from eddy.board.port.events import EventLog
 from eddy.board.port.held import check_accesses, check_held
@@ -84,6 +85,7 @@ class PynqBoard:
             )
         self._fabric, self._clock, self._profile, self._store, self._trust = fabric, clock, profile, store, trust
         self._preparer = preparer
+        self._tenants = TenantImages(trust)
         self._arena = Arena(fabric.memory)
         self._steps = SlotSteps(fabric, clock)
         self._slots = closed_slots(fabric, clock, self._arena, self._steps)
@@ -138,6 +140,11 @@ class PynqBoard:
         return tuple(
             self._trust.strip_unproven_claims(image) for image in self._store.images() if image.shell == self._shell
         )
+
+    def take_image(self, image: Image, tenant: str, data: bytes) -> None:
+        """Keep an image of a tenant's own in memory, to be loaded into its slot; see the port."""
+        self._slot(image.slot)
+        self._tenants.take(image, tenant, data, self._profile.slots[image.slot], self._shell)
 
     def prefetch(self, image: str) -> None:
         """Bring an image into the board's memory ahead of its load; a hint, never an error."""
@@ -261,6 +268,7 @@ class PynqBoard:
         with contextlib.ExitStack() as ending:
             # Whatever goes wrong with one of them, the others are closed all the same.
             ending.callback(self._store.close)
+            ending.callback(self._tenants.close)
             ending.callback(self._fabric.close)
             for index, slot in enumerate(self._slots):
                 if self._loads.slot != index:
@@ -272,7 +280,9 @@ class PynqBoard:
     def _admit(self, slot: int, image: str) -> tuple[Image, Path]:
         """An image that may be loaded into a slot now, and its checked copy."""
         target = self._slot(slot)
-        admitted = self._store.admit(image, self._profile.slots[slot], self._shell, self._trust)
+        # One that the board offers is loaded as the board has it, whatever a tenant's manifest says of the same file.
+        own = None if self._store.knows(image) else self._tenants.find(image, slot)
+        admitted = own or self._store.admit(image, self._profile.slots[slot], self._shell, self._trust)
         if self._loads.slot is not None:
             raise Conflict(f"slot {self._loads.slot} is being loaded; one load at a time", field="slot")
         if target.launches:

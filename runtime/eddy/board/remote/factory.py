@@ -95,7 +95,8 @@ def open_board(
     if kind == "model":
         from eddy.board.model.model import ModelBoard
 
-        return ModelBoard.from_profile(found, modules, latency, scrubbed, unchecked)
+        trust = Trust.load(False, trusted_keys)
+        return ModelBoard.from_profile(found, modules, latency, scrubbed, unchecked, trust=trust)
     raise InvalidRequest(f"no board {kind!r}; allowed: {', '.join(BOARDS)}", field="board", allowed=BOARDS)
 
 

@@ -125,6 +125,10 @@ class SocketBoard:
         """Start the swap sequence for an image, named by its sha256."""
         self._call("load", slot=slot, image=image)
 
+    def take_image(self, image: Image, tenant: str, data: _Bytes) -> None:
+        """Keep an image of a tenant's own, to be loaded into its slot."""
+        self._call("take_image", data, image=image, tenant=tenant)
+
     def scrub(self, slot: int) -> None:
         """Leave nothing of one tenant in an idle slot's module for the next, without a load."""
         self._call("scrub", slot=slot)

@@ -88,6 +88,7 @@ def serve(
     request_timeout_s: Annotated[float, option("request_timeout_s")] = default("request_timeout_s"),
     min_bytes_per_s: Annotated[int, option("min_bytes_per_s")] = default("min_bytes_per_s"),
     trusted_packages: Annotated[str, option("trusted_packages")] = default("trusted_packages"),
+    trusted_keys: Annotated[str, option("trusted_keys")] = default("trusted_keys"),
     unsigned_packages: Annotated[str, option("unsigned_packages")] = default("unsigned_packages"),
     unchecked_modules: Annotated[str, option("unchecked_modules")] = default("unchecked_modules"),
     tenant_memory: Annotated[float, option("tenant_memory")] = default("tenant_memory"),

@@ -53,6 +53,7 @@ def server_settings(told: Mapping[str, Any]) -> ServerSettings:
         unchecked_modules=told["unchecked_modules"],
         packages=PackageTrust.load(told["trusted_packages"], told["unsigned_packages"]),
         traces=told["traces"],
+        trusted_keys=_path(told["trusted_keys"]),
         tenant_memory=told["tenant_memory"],
         lease_rules=LeaseRules(told["lease_idle_s"], told["lease_notice_s"], told["lease_part"]),
         pooled=bool(told["pool"]),

@@ -13,7 +13,8 @@ import typer
 from eddy.cli.support.durations import parse_duration
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
+from eddy.cli.support.output import BOARD, Column, errors_in_one_line, print_json, print_status, table
+from eddy.core.errors import InvalidRequest
 from eddy.core.units import format_duration
 
 if TYPE_CHECKING:
@@ -68,6 +69,31 @@ def board(
     with errors_in_one_line(as_json), connect(url, key) as client:
         made = client.ask_for_lease(lasts_s=parse_duration(lasts, "for"), kind="board")
         _say(made if no_wait else _wait(client, made, as_json), as_json)
+
+
+@app.command()
+def load(
+    lease: LeaseName,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE.bit...]", help="Images of your own, each with its signed .json; one a slot."),
+    ] = None,
+    module: Annotated[str, typer.Option("--module", help="A module of the board, instead of files.")] = "",
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
+    """Load a lease's slot: with a module of the board, or with an image of your own."""
+    with errors_in_one_line(as_json), connect(url, key) as client:
+        if bool(files) == bool(module):
+            raise InvalidRequest("Give either .bit files or --module.", field="files")
+        token = client.lease(lease)["token"]
+        found = client.load_own_image(lease, token, files) if files else client.load_leased(lease, token, module)
+        while found["loading"] and found["state"] == "active":
+            found = client.lease(lease, wait_s=20.0)
+        _say(found, as_json)
+        if not found["holds"]:
+            raise typer.Exit(BOARD)
 
 
 @app.command()

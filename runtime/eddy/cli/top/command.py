@@ -14,7 +14,7 @@ from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import USAGE, errors_in_one_line, print_json, print_status
 from eddy.cli.top.frame import COLUMNS, LINES, frame
-from eddy.cli.top.server_poll import look
+from eddy.cli.top.server_poll import ServerPoll
 from eddy.host.distribution import install_hint
 
 
@@ -32,7 +32,7 @@ def top(
             return
         if once or not sys.stdout.isatty():
             size = shutil.get_terminal_size((COLUMNS, LINES))
-            seen = look(client, client.transport.url, fails=True)
+            seen = ServerPoll(client, client.transport.url).look(fails=True)
             print("\n".join(line.text for line in frame(seen, size.columns, size.lines)))
             return
         if importlib.util.find_spec("textual") is None:
@@ -40,7 +40,7 @@ def top(
                 f"eddy: the moving screen needs Textual: {install_hint('serve')}; --once prints a frame without it"
             )
             raise typer.Exit(USAGE)
-        look(client, client.transport.url, fails=True)
+        ServerPoll(client, client.transport.url).look(fails=True)
         from eddy.cli.top.screen import Screen
 
         Screen(client, client.transport.url, interval).run()

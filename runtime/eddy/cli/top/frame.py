@@ -16,6 +16,9 @@ from eddy.core.units import format_bits_rate, format_duration
 
 COLUMNS, LINES = 80, 24
 """The smallest terminal everything fits into."""
+HISTORY_HOURS, HISTORY_POINTS = 6.0, 40
+"""How far back a frame looks, and in how many letters."""
+BLOCKS = "▁▂▃▄▅▆▇█"
 _BLANK = "-"
 Chosen = tuple[str, int]
 """What is marked: `job` or `slot`, and its number."""
@@ -54,12 +57,14 @@ class FrameData:
         overview: The answer of `GET /v1/overview`; None where nothing answered.
         market: The answer of `GET /v1/market`; None where the board has no market.
         problem: Why there is no overview; "" where there is one.
+        history: Points of `GET /v1/history`, oldest first; empty where there are none, or none that may be seen.
     """
 
     url: str
     overview: Mapping[str, Any] | None
     market: Mapping[str, Any] | None = None
     problem: str = ""
+    history: Sequence[Mapping[str, Any]] = ()
 
 
 def frame(seen: FrameData, columns: int = COLUMNS, lines: int = LINES, chosen: Chosen | None = None) -> list[Line]:
@@ -70,6 +75,7 @@ def frame(seen: FrameData, columns: int = COLUMNS, lines: int = LINES, chosen: C
     where = _boards(state, columns) if "boards" in state else _slots(state, columns)
     fixed = [
         *_title(seen, state),
+        *_history(seen.history),
         *where,
         *_market(seen.market, state, columns),
         *_tenants(state),
@@ -98,6 +104,35 @@ def _title(seen: FrameData, state: Mapping[str, Any]) -> list[Line]:
     faults = ", ".join(f"{count} {code}" for code, count in sorted(state.get("faults", {}).items()))
     third = [Line(f"faults since the start: {faults}", "bad")] if faults else []
     return [Line(first, "title"), second if state["ready"] else Line(f"not ready: {state['detail']}", "bad"), *third]
+
+
+def _history(points: Sequence[Mapping[str, Any]]) -> list[Line]:
+    """A line each for slots in use and for jobs that waited, over the hours that were asked for."""
+    if len(points) < 2:
+        return []
+    begins_s, ends_s = (points[at]["unix_s"] for at in (0, -1))
+    width = (ends_s - begins_s) / (HISTORY_POINTS - 1) or 1.0
+    used: list[float | None] = [None] * HISTORY_POINTS
+    waits = list(used)
+    for point in points:
+        place = min(round((point["unix_s"] - begins_s) / width), HISTORY_POINTS - 1)
+        used[place] = point["busy"] / point["slots"] if point["slots"] else 0.0
+        waits[place] = point["waiting"]
+    most = max(each for each in waits if each is not None)
+    over, now = format_duration(ends_s - begins_s), points[-1]
+    share = now["busy"] / now["slots"] if now["slots"] else 0.0
+    return [
+        Line(f"slots {sparkline(used, 1.0)} {100 * share:3.0f} % in use, over {over}"),
+        Line(f"queue {sparkline(waits, most)} {now['waiting']:3.0f} wait, {most:.0f} at most"),
+    ]
+
+
+def sparkline(values: Sequence[float | None], most: float) -> str:
+    """A letter for each value, from the lowest block for none to the full one for `most`; blank where nothing is
+    known."""
+    top = len(BLOCKS) - 1
+    scaled = (None if value is None else round(top * min(value / most, 1.0)) if most > 0 else 0 for value in values)
+    return "".join(" " if level is None else BLOCKS[level] for level in scaled)
 
 
 def _slots(state: Mapping[str, Any], columns: int) -> list[Line]:

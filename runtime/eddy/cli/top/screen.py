@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from eddy.cli.top.frame import Chosen, FrameData, Line, frame
-from eddy.cli.top.server_poll import look
+from eddy.cli.top.server_poll import ServerPoll
 from eddy.core.errors import EddyError
 from eddy.core.names import fit_columns
 
@@ -69,7 +69,8 @@ class Screen(App[None]):
 
     def __init__(self, client: Client, url: str, interval_s: float) -> None:
         super().__init__()
-        self._client, self._url, self._interval_s = client, url, interval_s
+        self._client, self._interval_s = client, interval_s
+        self._poll = ServerPoll(client, url)
         self._seen = FrameData(url, None, problem="asking")
         self._chosen: Chosen | None = None
         self._said, self._asked = "", ""
@@ -91,7 +92,7 @@ class Screen(App[None]):
 
     @work(thread=True, exclusive=True)
     def _ask(self) -> None:
-        seen = look(self._client, self._url)
+        seen = self._poll.look()
         self.call_from_thread(self._show, seen)
 
     def _show(self, seen: FrameData) -> None:

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from eddy.client import answers
+from eddy.client.calls.blob_calls import putting
 from eddy.client.transport.call_modes import Caller, call
+from eddy.client.transport.image_files import choose_image, read_image
 from eddy.client.transport.operations import Operation
 from eddy.client.transport.request_values import quote_segment
 
@@ -98,6 +101,36 @@ class LeaseCalls(Caller):
             headers={TOKEN: token},
             retries=0,
             answer_s=ANSWER_S,
+        )
+
+    @call
+    def load_own_image(self, name: str, token: str, files: Sequence[str | Path]) -> Operation[answers.Lease]:
+        """Load a slot of a lease with an image of your own; answers once that has ended, or after 30 seconds.
+
+        Args:
+            name: Of the lease.
+            token: Of the lease.
+            files: `.bit` files, each with its signed `.json` manifest beside it; the one that was built for the lease's
+                slot is sent.
+
+        Raises:
+            InvalidRequest: No file is for a slot of the lease, or a file cannot be read.
+            ImageRefused: It is not signed by a key that is trusted for you, or fails another check; says which.
+            Conflict: The slot is being loaded, or the lease is not active.
+        """
+        lease = yield from self.transport.read_answer(answers.Lease, "GET", _path(name))
+        manifest, file = choose_image([Path(each) for each in files], lease["slots"])
+        yield from putting(self.transport, read_image(file))
+        return (
+            yield from self.transport.read_answer(
+                answers.Lease,
+                "POST",
+                _path(name, "image"),
+                body={"manifest": manifest},
+                headers={TOKEN: token},
+                retries=0,
+                answer_s=ANSWER_S,
+            )
         )
 
     @call

@@ -83,6 +83,21 @@ class LookupCalls(Caller):
         return list((yield from path)["epochs"])
 
     @call
+    def board_history(self, hours: float = 6.0, points: int = 360) -> Operation[list[answers.HistoryPoint]]:
+        """What the board did over hours, oldest first, a point a minute or means of several (operators).
+
+        Args:
+            hours: How far back; a week at most.
+            points: Most points.
+
+        Raises:
+            Forbidden: You are no operator.
+        """
+        params = {"hours": hours, "points": points}
+        found = yield from self.transport.read_answer(answers.BoardHistory, "GET", "/v1/history", params=params)
+        return found["points"]
+
+    @call
     def market_explained(self) -> Operation[answers.MarketExplanation]:
         """Why one has the shares one has: `words`, what a PE more is worth by cluster, and a doubled weight."""
         return self.transport.read_answer(answers.MarketExplanation, "GET", "/v1/market/explain")

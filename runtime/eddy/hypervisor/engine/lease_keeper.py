@@ -324,13 +324,14 @@ class LeaseKeeper:
                     self._let_go(live, slot)
                 live.asked.add(slot)
                 live.used.add(slot)
-                inputs.append(m.LoadLeased(slot, module))
+                inputs.append(m.LoadLeased(slot, module, live.images.get(slot, "")))
             elif known.phase is not Phase.FREE:
                 live.loading.add(slot)
             elif slot in live.loading:
                 live.loading.discard(slot)
                 live.asked.discard(slot)
                 live.wanted.pop(slot)
+                live.images.pop(slot, None)
                 if known.module == module:
                     self._hold(live, slot)
         return inputs
@@ -371,6 +372,7 @@ class LeaseKeeper:
         for slot in tuple(live.held):
             self._let_go(live, slot)
         live.wanted.clear()
+        live.images.clear()
         self._change(live, state=LeaseState.CLOSING, cause=cause)
         job = lease_job(number)
         return [m.Cancel(job)] if job in self._work else []

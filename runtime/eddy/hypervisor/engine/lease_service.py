@@ -12,15 +12,16 @@ from weakref import WeakKeyDictionary
 import anyio
 
 from eddy.board.port.port import Buffer, RegisterAccess
-from eddy.core.errors import Conflict, InvalidRequest, QuotaExceeded
+from eddy.core.errors import Conflict, ImageRefused, InvalidRequest, QuotaExceeded
 from eddy.core.leases import DEFAULT_BYTES, LeaseFigures, LeaseOptions, LeaseRecord, LeaseState
-from eddy.core.slots import Pool
+from eddy.core.slots import Image, Pool
 from eddy.core.tenants import Quota
 from eddy.core.units import format_bytes, format_duration
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.engine.engine_worker import EngineWorker
 from eddy.hypervisor.engine.lease_keeper import MEMORY, LeaseKeeper
 from eddy.hypervisor.jobs.buffers import PAGE
+from eddy.hypervisor.jobs.slot import OWN
 from eddy.hypervisor.leases.lease import LiveLease, item_of, lease_job
 from eddy.policy.lease.first_come import LeaseView, expected_begin_s, queue_order
 
@@ -183,14 +184,46 @@ class LeaseService:
             known = sorted(each for each, images in fits.items() if slot in images)
             message = f"Slot {slot} cannot be loaded with {module!r:.80}."
             raise InvalidRequest(message, field="module", allowed=known[:50])
-        if live.wanted:
-            raise Conflict(f"Slot {slot} of lease {name} is being loaded: wait for its end.", field="slot")
+        await self._load(live, slot, module, wait_s)
+
+    async def load_own(self, name: str, image: Image, data: bytes, wait_s: float) -> None:
+        """Load a slot of a lease with an image of its holder's own; what was started in it ends.
+
+        Args:
+            name: Of the lease.
+            image: The image's manifest, which says for which slot it is.
+            data: Its `.bit` file.
+            wait_s: Wall seconds to wait for its end.
+
+        Raises:
+            ImageRefused: It may not go into the slot; says why. What is in the slot goes on.
+            Conflict: The slot is being loaded.
+            BoardFault: The load failed; says why.
+        """
+        await self._worker.ready.wait()
+        live = self._active(name)
+        if image.slot not in live.record.slots:
+            mine = ", ".join(map(str, live.record.slots))
+            message = f"Image {image.sha256[:12]} was built for slot {image.slot}; lease {name} holds {mine}."
+            raise ImageRefused(message, reason="other-slot", asked=image.slot, achievable=list(live.record.slots))
+        self._require_settled(live, image.slot)
+        await self._turn(live, self._engine.board.take_image, image, live.record.tenant, data)
+        self._require_settled(live, image.slot)
+        live.images[image.slot] = image.sha256
+        await self._load(live, image.slot, f"{OWN}{image.module}", wait_s)
+
+    async def _load(self, live: LiveLease, slot: int, module: str, wait_s: float) -> None:
+        self._require_settled(live, slot)
         live.said.pop(slot, None)
         live.wanted[slot] = module
         self._used(live)
         self._keeper.look_now()
         self._worker.wake()
-        await self.wait_until_settled(name, wait_s)
+        await self.wait_until_settled(live.record.id, wait_s)
+
+    def _require_settled(self, live: LiveLease, slot: int) -> None:
+        if live.wanted:
+            raise Conflict(f"Slot {slot} of lease {live.record.id} is being loaded: wait for its end.", field="slot")
 
     async def access(self, name: str, slot: int, accesses: tuple[RegisterAccess, ...]) -> tuple[int, ...]:
         """Read and write registers of what a lease's slot holds; () only says that the holder is there.

@@ -52,7 +52,7 @@ from eddy.hypervisor.jobs.buffers import JobBuffers, needed
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_records import record_of, restore_job, snapshot_of
 from eddy.hypervisor.jobs.metering import SlotMeter, nanoseconds
-from eddy.hypervisor.jobs.slot import DRAINED, MachineSlot, Phase
+from eddy.hypervisor.jobs.slot import DRAINED, OWN, MachineSlot, Phase
 from eddy.hypervisor.jobs.work import BoardWork, JobKind, Work
 from eddy.hypervisor.machine.failures import internal_error_message
 from eddy.hypervisor.machine.machine import Machine
@@ -384,12 +384,12 @@ def _reconcile(
 ) -> None:
     """Fill in a slot from its snapshot, where the board bears it out; see the table above."""
     phase, job, task, item = Phase(snapshot["phase"]), snapshot["job"], snapshot["task"], snapshot["item"]
-    same = modules.get(actual.image) == snapshot["module"]
+    same = _is_of(actual.image, snapshot["module"], modules)
     settled = actual.phase in (SlotPhase.IDLE, SlotPhase.RUNNING) and same
     owned = job in machine.jobs
     if phase is Phase.LOADING:
         # An event that comes late may be that of an earlier load, of something else.
-        ended = any(e.kind in LOAD_EVENTS and modules.get(e.image) == snapshot["module"] for e in events)
+        ended = any(e.kind in LOAD_EVENTS and _is_of(e.image, snapshot["module"], modules) for e in events)
         if ended or (actual.phase is SlotPhase.LOADING and same):
             slot.module, slot.tenant, slot.phase = snapshot["module"], snapshot["tenant"], Phase.LOADING
             slot.scrubbing = bool(snapshot.get("scrubbing"))
@@ -407,3 +407,10 @@ def _reconcile(
     slot.module, slot.tenant = snapshot["module"], snapshot["tenant"]
     if phase in (Phase.HELD, Phase.RUNNING) and owned and actual.phase is SlotPhase.IDLE:
         slot.job, slot.task, slot.phase, slot.leaving = job, task, Phase.HELD, snapshot["leaving"]
+
+
+def _is_of(image: str, module: str, modules: Mapping[str, str]) -> bool:
+    """Whether an image is of a module; one of a lease holder's own is in no list."""
+    if module.startswith(OWN):
+        return image != "" and image not in modules
+    return modules.get(image) == module

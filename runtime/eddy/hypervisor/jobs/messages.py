@@ -173,10 +173,12 @@ class UnleaseSlot:
 @dataclass(frozen=True, slots=True)
 class LoadLeased:
     """A slot that a lease holds, and nothing runs in, is to be loaded with a module, before any job's load once the
-    configuration port is free; `Configured` or `LoadFailed` follows."""
+    configuration port is free; `Configured` or `LoadFailed` follows. `image` names one of the holder's own, which the
+    board was given; "" for the board's image of the module."""
 
     slot: int
     module: str
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)

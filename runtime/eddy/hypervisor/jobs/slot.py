@@ -14,6 +14,8 @@ DRAINED = "drained.{}"
 """Name of the stored value that says why a slot is drained; "" where it is not."""
 LEASED = "leased: "
 """What the reason of a slot begins with that a lease holds."""
+OWN = "own/"
+"""What the name of a module begins with that came as its lease holder's own image: no job's module has such a name."""
 MAX_REST_S = 60.0
 """Longest time a slot whose loads fail is left alone: a repaired slot is back within a minute."""
 
@@ -121,6 +123,12 @@ class MachineSlot:
     def is_offered(self, now_s: float) -> bool:
         """Whether policies are shown it: not while it rests, nor once it is withheld and no job has it."""
         return self.rests_until_s <= now_s and not (self.withheld and (self.phase is Phase.FREE or self.job is None))
+
+    @property
+    def has_own_image(self) -> bool:
+        """Whether what it holds, or is loaded with, is an image of its lease's holder: that it fails tells nothing of
+        the slot."""
+        return self.module.startswith(OWN)
 
     @property
     def withheld(self) -> str:

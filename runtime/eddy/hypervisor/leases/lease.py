@@ -42,6 +42,7 @@ class LiveLease:
         record: As it is kept.
         used_s: When its holder was last heard of, by a clock that never jumps.
         wanted: By slot, what it is to be loaded with.
+        images: By slot, the image of the holder's own that this is; none where it is the board's image of the module.
         asked: Those of them that the machine was told of.
         loading: Slots that are being loaded for it.
         held: Slots that its holder drives.
@@ -57,6 +58,7 @@ class LiveLease:
     record: LeaseRecord
     used_s: float
     wanted: dict[int, str] = field(default_factory=dict)
+    images: dict[int, str] = field(default_factory=dict)
     asked: set[int] = field(default_factory=set)
     loading: set[int] = field(default_factory=set)
     held: set[int] = field(default_factory=set)
@@ -80,6 +82,7 @@ class LiveLease:
         for known in (self.held, self.listening, self.rang, self.asked, self.loading):
             known.discard(slot)
         self.wanted.pop(slot, None)
+        self.images.pop(slot, None)
         self.said[slot] = why
 
     @property

@@ -57,13 +57,13 @@ class LoadReportHandler:
         scrubbed, slot = self._was_scrubbed(message.slot), self._loaded(message.slot)
         if slot is None:
             return
-        module = slot.module
+        module, own = slot.module, slot.has_own_image
         if scrubbed:
             # Whatever the reason: from now on a load, which is known to do.
             self.state.scrubbed.discard(module)
         slot.forget_module()
         slot.faulted = not message.refused
-        if slot.faulted:
+        if slot.faulted and not own:
             slot.back_off(message.at_s)
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is None or slot.task is None:
@@ -73,7 +73,8 @@ class LoadReportHandler:
                 self.state.out.load_failures[slot.index] = f"{message.cause}: {message.detail}".rstrip(": ")
             if self.state.clusters is not None:
                 self.state.clusters.load_failed(slot, module, message.refused)
-            self.draining.load_ended(slot, "" if message.refused else message.cause)
+            if not own:
+                self.draining.load_ended(slot, "" if message.refused else message.cause)
             return
         task = slot.task
         job.items.attempts[task] += 1

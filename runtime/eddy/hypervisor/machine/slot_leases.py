@@ -22,8 +22,8 @@ class SlotLeases:
 
     def __init__(self, state: MachineState) -> None:
         self.state = state
-        self._wanted: dict[int, str] = {}
-        """Modules that slots are to be loaded with as soon as the port is free, the first one first."""
+        self._wanted: dict[int, LoadLeased] = {}
+        """What slots are to be loaded with as soon as the port is free, the first one first."""
 
     def lease(self, message: LeaseSlot) -> None:
         """Withhold a slot; at once where nothing runs there."""
@@ -48,24 +48,26 @@ class SlotLeases:
 
     def load(self, message: LoadLeased) -> None:
         """Have a slot loaded for its holder."""
-        self._wanted[message.slot] = message.module
+        self._wanted[message.slot] = message
 
     def begin_load(self) -> None:
         """Begin the first load that is asked for, where the port is free: before policies are asked, so that no crowd
         of jobs keeps it from holders."""
-        for index, module in list(self._wanted.items()):
+        for index, wanted in list(self._wanted.items()):
             slot = self.state.slots[index]
             if self.state.port.loading is not None or slot.phase is not Phase.FREE:
                 continue
             del self._wanted[index]
             pool = next(pool for pool in self.state.pools.values() if index in pool.slots)
-            image = pool.fits.get(module, {}).get(index)
+            module = wanted.module
+            image = wanted.image or pool.fits.get(module, {}).get(index)
             if image is None:
                 self.state.out.load_failures[index] = f"there is no image of {module} for it"
                 continue
             slot.module, slot.tenant, slot.scrubs = module, slot.lease_tenant, False
             self.state.port.begin(slot, pool.pool)
-            slot.was_near = self.state.images.request_image(index, module, self.state.now_s)
+            # One of the holder's own was brought into memory when it came.
+            slot.was_near = bool(wanted.image) or self.state.images.request_image(index, module, self.state.now_s)
             slot.enter(Phase.LOADING, self.state.now_s)
             self.state.out.slots.add(index)
             self.state.out.commands.append(Load(index, image))

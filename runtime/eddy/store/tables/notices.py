@@ -38,6 +38,8 @@ CURSOR = "notices.events"
 """Name of the value that says up to which event messages were made."""
 SLOTS = "notices.slots"
 """Name of the value that says why each slot was drained when that was told last, as JSON."""
+LEASES = "notices.leases"
+"""Name of the value that says what was told last of each lease, as JSON."""
 _FINAL = tuple(state.value for state in JobState if state.is_final)
 
 
@@ -201,12 +203,21 @@ class Notices:
         except (ValueError, AttributeError):
             return {}
 
+    def notified_leases(self) -> dict[str, str] | None:
+        """What was told last of each lease; None where nothing ever was: what is there then, is told of nobody."""
+        rows = self._db.fresh_rows("SELECT value FROM meta WHERE key = ?", LEASES)
+        try:
+            return {str(lease): str(kind) for lease, kind in json.loads(rows[0]["value"]).items()} if rows else None
+        except (ValueError, AttributeError):
+            return None
+
     def enqueue(
         self,
         notices: Sequence[Notice],
         now_unix_s: float,
         cursor: int | None = None,
         slots: Mapping[int, str] | None = None,
+        leases: Mapping[str, str] | None = None,
         beside: Callable[[sqlite3.Connection], None] = lambda _: None,
     ) -> int:
         """Make messages of what is to be told, and note that they are made; answers how many.
@@ -216,6 +227,7 @@ class Notices:
             now_unix_s: Wall time.
             cursor: The event up to which all ends were read; None for as before.
             slots: Why each slot is drained; None for as before.
+            leases: What is told of each lease; None for as before.
             beside: Writes what else is told now.
         """
         made: list[Delivery] = []
@@ -232,6 +244,8 @@ class Notices:
                 self._write_cursor(db, cursor)
             if slots is not None:
                 _remember(db, SLOTS, json.dumps(slots))
+            if leases is not None:
+                _remember(db, LEASES, json.dumps(leases))
             beside(db)
         return len(made)
 

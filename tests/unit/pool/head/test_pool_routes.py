@@ -72,6 +72,7 @@ ABSENT: Mapping[str, str] = {
     "GET /v1/leases/{}/memory": LEASES,
     "POST /v1/leases": LEASES,
     "POST /v1/leases/{}/extend": LEASES,
+    "POST /v1/leases/{}/image": LEASES,
     "POST /v1/leases/{}/interrupt": LEASES,
     "POST /v1/leases/{}/module": LEASES,
     "POST /v1/leases/{}/registers": LEASES,
