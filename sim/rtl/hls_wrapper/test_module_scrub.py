@@ -154,7 +154,7 @@ def test_a_core_that_only_reset_clears_is_scrubbed_and_yet_no_module(tmp_path: P
     )
     manifest = fresh(tmp_path, ending(state), giving("in_data_i + sum_q"))
     assert check_scrub(manifest).leak is None
-    leak = check_runs(manifest)
+    leak = check_runs(manifest).leak
     assert leak is not None
     assert leak.signal == "m_axi_wdata"
 

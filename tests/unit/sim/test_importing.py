@@ -63,10 +63,6 @@ def refusal(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        (
-            {"ports": "input [31:0] gain,"},
-            "nothing tells what the input gain (32 bits) is; make it an",
-        ),
         ({"ports": "output [7:0] out_tdata, output out_tvalid,"}, "out has no TREADY, so that beats would be lost"),
         ({"ports": "input [519:0] in_tdata, input in_tvalid,"}, "in has 520 bits of data, more than 512"),
         ({"body": "fancy_ip u (.clk(ap_clk));"}, "k instantiates fancy_ip, of which"),
@@ -74,7 +70,7 @@ def refusal(folder: Path) -> str:
         ({"comments": COMMENTS.replace("ap_start", "reserved")}, "no register bundle has ap_start at 0x00"),
         ({"comments": COMMENTS.replace("(Read)", "(Read/Write)")}, "neither a memory port nor a result"),
         ({"comments": COMMENTS + ARRAY + "// taps_q0 taps_we0\n"}, "taps is an array in registers that it reads and"),
-        ({"clock": "tick"}, "nothing tells what the input tick"),
+        ({"clock": "tick"}, "no input is a clock by its name"),
         ({"body": "skid u (.clk_i(ap_clk));"}, "its block skid has the name of one of Eddy's"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
