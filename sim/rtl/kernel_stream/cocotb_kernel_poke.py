@@ -86,6 +86,7 @@ class Slot:
 
     def __init__(self, dut: Any, rng: random.Random) -> None:
         self.dut, self.rng, self.known, self.done = dut, rng, {}, 0
+        self.owed, self.stray = {"b": False, "r": False}, 0
         for name in ("awvalid", "wvalid", "bready", "arvalid", "rready", "go", "stop"):
             getattr(dut, f"{name}_i").value = 0
         dut.wstrb_i.value = 15
@@ -102,6 +103,7 @@ class Slot:
                 return
 
     async def _answered(self, channel: str) -> int:
+        self.owed[channel] = True
         await ClockCycles(self.dut.clk_i, self.rng.randrange(3))
         getattr(self.dut, f"{channel}ready_i").value = 1
         while True:
@@ -110,6 +112,7 @@ class Slot:
             await RisingEdge(self.dut.clk_i)
             if there:
                 getattr(self.dut, f"{channel}ready_i").value = 0
+                self.owed[channel] = False
                 return value
 
     async def writes(self, count: int) -> None:
@@ -145,6 +148,7 @@ async def brought_up(dut: Any, seed: int) -> tuple[Kernel, Slot]:
         while True:
             await ReadOnly()
             slot.done += int(dut.done_o.value)
+            slot.stray += sum(int(getattr(dut, f"{each}valid_o").value) and not slot.owed[each] for each in "br")
             await RisingEdge(dut.clk_i)
 
     _running.append(cocotb.start_soon(count()))
@@ -186,6 +190,7 @@ async def a_kernel_is_started_once_and_its_end_is_told_once(dut: Any) -> None:
         assert slot.done == 1
         for other in others:
             await other
+        assert not slot.stray, "the slot is given answers that it did not ask for"
         assert {at: kernel.words[at] for at in slot.known} == slot.known
         assert len([each for each in kernel.writes if each[0] >= MINE]) == 20
         await taken_down(dut, kernel)
@@ -212,5 +217,6 @@ async def stopped_it_leaves_no_access_behind(dut: Any) -> None:
         await pulse(dut, "go_i")
         await ClockCycles(dut.clk_i, 150)
         assert [at for at, _ in kernel.writes] == [START, START, ACKNOWLEDGE]
+        assert not slot.stray
         assert slot.done == 1
         await taken_down(dut, kernel)
