@@ -163,6 +163,18 @@ def group_ports(ports: Sequence[TopPort]) -> KernelPorts:
     )
 
 
+def memory_ports(ports: KernelPorts) -> list[str]:
+    """Names of arrays that a kernel reaches by ports to a memory block: HLS's `ap_memory` and `bram`."""
+    names = {port.name for port in ports.outputs}
+    asked = re.compile(r"(.+)_(?:address\d|Addr_[A-Z])")
+    found = (asked.fullmatch(name) for name in sorted(names))
+    return list(dict.fromkeys(each[1] for each in found if each and _enable_of(each[0]) in names))
+
+
+def _enable_of(address: str) -> str:
+    return re.sub(r"_address(\d)$", r"_ce\1", address) if "_address" in address else address.replace("_Addr_", "_EN_")
+
+
 def _is_input(port: TopPort) -> bool:
     return not port.output and port.width == 1
 
