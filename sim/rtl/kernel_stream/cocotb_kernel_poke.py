@@ -81,7 +81,7 @@ class Kernel:
             await self._answer("r")
 
 
-class Slot:
+class SlotSide:
     """The slot's side: accesses that must be answered as if nobody else were there."""
 
     def __init__(self, dut: Any, rng: random.Random) -> None:
@@ -136,10 +136,10 @@ class Slot:
             await ClockCycles(self.dut.clk_i, self.rng.randrange(6))
 
 
-async def brought_up(dut: Any, seed: int) -> tuple[Kernel, Slot]:
+async def brought_up(dut: Any, seed: int) -> tuple[Kernel, SlotSide]:
     rng = random.Random(seed)
     dut.rst_ni.value = 0
-    slot = Slot(dut, rng)
+    slot = SlotSide(dut, rng)
     await ClockCycles(dut.clk_i, 3)
     dut.rst_ni.value = 1
     kernel = Kernel(dut, rng)
