@@ -63,13 +63,13 @@ module kernel_scalars #(
       if (read) rvalid_o <= 1'b1;
       else if (rready_i) rvalid_o <= 1'b0;
       if (read) rdata_o <= '0;
-      for (int unsigned i = 0; i < Words; i++) begin
+      for (int i = 0; i < int'(Words); i++) begin
         if (read && araddr_i[15:2] == 14'(i)) rdata_o <= values_o[i];
         for (int unsigned lane = 0; lane < 4; lane++) begin
           if (write && awaddr_i[15:2] == 14'(i) && wstrb_i[lane]) values_o[i][8*lane+:8] <= wdata_i[8*lane+:8];
         end
       end
-      for (int unsigned i = 0; i < Results; i++) begin
+      for (int i = 0; i < int'(Results); i++) begin
         if (take_i[i]) results_q[i] <= results_i[i];
         if (read && araddr_i[15:2] == 14'(Words + i)) rdata_o <= results_q[i];
       end
