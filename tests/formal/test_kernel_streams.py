@@ -16,7 +16,8 @@ WHOLE_WORDS = Proof("kernel_pack_proof", FILES, depth=2, parameters={"Bytes": 8}
 OUTWARD = Proof("kernel_stream_out_proof", FILES, depth=2)
 INWARD_MISTAKES = [
     Mutation("an offer goes", "kernel_unpack.sv", "if (!valid_q || tready_i) valid_q <= send;", "valid_q <= send;"),
-    Mutation("a part too early", "kernel_unpack.sv", "(last && 32'(fill_q)", "(32'(fill_q) + 1"),
+    Mutation("a part too early", "kernel_unpack.sv", "(last_q && 10'(fill_q)", "(10'(fill_q) + 1"),
+    Mutation("a last beat too early", "kernel_unpack.sv", "left_q <= 32'(2 * Bytes)", "left_q <= 32'(3 * Bytes)"),
     Mutation("a word over others", "kernel_unpack.sv", "(32'(rest_fill) * 8 * Unit)", "(32'(fill_q) * 8 * Unit)"),
 ]
 

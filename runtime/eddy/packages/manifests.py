@@ -22,7 +22,8 @@ A manifest is `bitstreams/<module>/manifest.yaml`::
 
 A `pointer` takes a buffer's address and `access` says what the module does with it (r, w, rw); a `scalar` takes an
 integer; a `status` is written by the module when it is done, zero meaning that all went well, and its `causes` are
-names of its bits, from the lowest on.
+names of its bits, from the lowest on. `timed: true`, of a result or of a pointer that the module writes to, says that
+what a run leaves there measures time: `eddy module check` does not compare it where memory takes longer.
 
 `control` is the block-level control protocol of Vitis HLS: `ap_ctrl_hs` where nothing is said, `ap_ctrl_chain`, or
 `ap_ctrl_none`. A GPU cluster has none of them.
@@ -178,7 +179,13 @@ def _register(name: str, raw: Any) -> ArgumentRegister:
         align = fields.choice(raw.get("align", WORD_BYTES), f"{field}.align", ALIGNMENTS)
         access = Access(fields.choice(raw.get("access"), f"{field}.access", [a.value for a in Access]))
     causes = tuple(str(cause) for cause in fields.sequence(raw.get("causes", []), f"{field}.causes"))
-    return ArgumentRegister(name, offset, width, kind, access, align, causes)
+    timed = raw.get("timed", False)
+    if not isinstance(timed, bool) or (timed and kind is not RegisterKind.RESULT and access in (None, Access.READ)):
+        raise InvalidRequest(
+            f"{field}.timed is {timed!r}; it is true of a result, or of a pointer that the module writes to",
+            field=f"{field}.timed",
+        )
+    return ArgumentRegister(name, offset, width, kind, access, align, causes, timed)
 
 
 def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str, int], ...]:

@@ -70,6 +70,7 @@ class ArgumentRegister:
         access: What the module does with the buffer a pointer names; None for the other kinds.
         align: Of what a pointer is a multiple, in bytes; boards' buffers begin pages.
         causes: Of a status, names of its bits, from the lowest on; none where nothing says them.
+        timed: Whether what a run leaves there measures time, of a result or of a buffer that the module writes.
     """
 
     name: str
@@ -79,6 +80,7 @@ class ArgumentRegister:
     access: Access | None = None
     align: int = WORD_BYTES
     causes: tuple[str, ...] = ()
+    timed: bool = False
 
     def words(self, value: int) -> tuple[tuple[int, int], ...]:
         """The (byte offset, 32-bit value) writes that put `value` into the register.
@@ -168,7 +170,9 @@ class ModuleManifest:
     def interface(self) -> str:
         """What a check holds a module against and a board uses: 16 hex digits of a hash over protocol and registers."""
         registers = [(r.name, r.offset, r.width, r.kind.value, r.access and r.access.value) for r in self.registers]
-        text = json.dumps([self.kind.value, self.control.value, self.register_map, registers])
+        # What is not compared belongs to what was checked; where all is, the hash is that of records without this.
+        timed = [[r.name for r in self.registers if r.timed]] if any(r.timed for r in self.registers) else []
+        text = json.dumps([self.kind.value, self.control.value, self.register_map, registers, *timed])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property

@@ -26,7 +26,11 @@ BUNDLES_FROM = 0x400
 """Where the kernel's own registers begin in the window, behind those of the run and of 16 streams."""
 SCALARS_FROM, MOST_SCALAR_WORDS = 0x300, 64
 """Where the words lie that inputs without an interface are given, and how many there can be."""
+VALID = "_ap_vld"
+"""Behind the name of an output, that of the port by which HLS says that it is valid."""
 _WORDS = {"start": ("pulse", "level", "hold"), "done": ("low", "clear")}
+RESULT = "result_"
+"""Before the names of nets that results come by."""
 _REGISTER = re.compile(r"(?P<offset>0x[0-9a-fA-F]+|\d+)(?::(?P<bits>\d+))?(?P<out>:out)?")
 _FORM = "PORT, OFFSET.BIT or REGISTER.BIT, and "
 
@@ -68,6 +72,8 @@ class RunControl:
         stall_cycles: Cycles without a move after which a run counts as stuck.
         ties: What inputs are tied to, by port.
         scalars: Inputs without an interface, which are given what stands in registers.
+        results: Outputs without an interface, which registers hold, each with the name of the port that says when it
+            is valid, or "".
     """
 
     streams: tuple[KernelStream, ...]
@@ -80,23 +86,34 @@ class RunControl:
     stall_cycles: int = STALL_CYCLES
     ties: Mapping[str, str] | None = None
     scalars: tuple[TopPort, ...] = ()
+    results: tuple[tuple[TopPort, str], ...] = ()
 
     @property
     def first_bundle(self) -> int:
         """Number of the kernel's own first register bundle: behind the run's, and that of the scalars."""
-        return 1 + bool(self.scalars)
+        return 1 + self.has_words
+
+    @property
+    def has_words(self) -> bool:
+        """Whether ports without an interface have registers."""
+        return bool(self.scalars or self.results)
 
     @property
     def scalar_words(self) -> int:
         """Words of all scalars."""
-        return sum(-(-port.width // 32) for port in self.scalars)
+        return sum(words_of(port) for port in self.scalars)
 
-    def scalar_registers(self) -> Iterator[tuple[str, int, int]]:
-        """The scalars' arguments: name, offset, bits."""
+    @property
+    def result_words(self) -> int:
+        """Words of all results."""
+        return sum(words_of(port) for port, _ in self.results)
+
+    def scalar_registers(self) -> Iterator[tuple[str, int, int, bool]]:
+        """The arguments of ports without an interface: name, offset, bits, whether it is a result."""
         offset = SCALARS_FROM
-        for port in self.scalars:
-            yield port.name, offset, port.width
-            offset += 4 * -(-port.width // 32)
+        for port in (*self.scalars, *(port for port, _ in self.results)):
+            yield port.name, offset, port.width, port.output
+            offset += 4 * words_of(port)
 
     @property
     def says_done(self) -> bool:
@@ -117,6 +134,7 @@ class RunControl:
     def taken(self) -> set[str]:
         """Ports that it is connected to."""
         ports = {each.port for each in (self.start, self.done) if each} | {self.ready, self.goes_on}
+        ports |= {name for port, valid in self.results for name in (port.name, valid)}
         return ports - {""}
 
     def report(self) -> dict[str, object]:
@@ -140,11 +158,26 @@ class RunControl:
         }
 
 
+def words_of(port: TopPort) -> int:
+    """Words of 32 bits that a port's value takes."""
+    return -(-port.width // 32)
+
+
 def needs_run(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], start: str) -> bool:
     """Whether a kernel is run by the shell's library rather than by its own AP_CTRL and interrupt."""
     starts = [prefix for prefix, bundle in bundles.items() if bundle.start]
     by_ports = "ap_start" in ports.block and not starts
-    return bool(ports.streams) or bool(start) or by_ports or (len(starts) == 1 and ports.interrupt is None)
+    plain = bool(starts) and bool(ports.inputs or any(valid for _, valid in result_ports(ports)))
+    return bool(ports.streams or start or by_ports or plain or (len(starts) == 1 and ports.interrupt is None))
+
+
+def result_ports(ports: KernelPorts) -> Iterator[tuple[TopPort, str]]:
+    """Outputs without an interface that a kernel leaves a result at, each with the port that says when, or ""."""
+    names = {port.name for port in ports.outputs}
+    for port in ports.outputs:
+        base = port.name.removesuffix(VALID)
+        if base == port.name or base not in names:
+            yield port, port.name + VALID if port.name + VALID in names else ""
 
 
 @dataclass(frozen=True)
@@ -191,8 +224,18 @@ def plan_run(
         planned = RunControl(streams, reset_at_start=reset)
     _check_ties(ports, said.ties)
     planned = replace(planned, stall_cycles=said.stall_cycles, ties=dict(said.ties))
-    left = (port for port in ports.inputs if port.name not in {*said.ties, *planned.taken})
-    return replace(planned, scalars=tuple(left))
+    left = tuple(port for port in ports.inputs if port.name not in {*said.ties, *planned.taken})
+    planned = replace(planned, scalars=left)
+    return replace(planned, results=tuple(_fitting_results(ports, planned)))
+
+
+def _fitting_results(ports: KernelPorts, run: RunControl) -> Iterator[tuple[TopPort, str]]:
+    """Those of the results that there are registers for, the ones that say when they are valid first."""
+    room = MOST_SCALAR_WORDS - run.scalar_words
+    for port, valid in sorted(result_ports(ports), key=lambda each: not each[1]):
+        if port.name not in run.taken and words_of(port) <= room:
+            room -= words_of(port)
+            yield port, valid
 
 
 def _check_ties(ports: KernelPorts, ties: Mapping[str, str]) -> None:
@@ -322,7 +365,7 @@ def run_lines(run: RunControl, memories: int, bundles: Sequence[str]) -> Iterato
     quiet = [f"port_quiet[{number}]" for number in range(memories)]
     if not run.streams:
         yield "  assign {stream_moved, stream_busy, stream_overlong, stream_ragged, stream_moves} = '0;"
-    if run.scalars:
+    if run.has_words:
         yield from _scalars(run)
     if run.pokes:
         yield from _poke(run, bundles)
@@ -397,9 +440,28 @@ def _poke(run: RunControl, bundles: Sequence[str]) -> Iterator[str]:
 
 
 def _scalars(run: RunControl) -> Iterator[str]:
-    words = run.scalar_words
-    yield f"  logic [{32 * words - 1}:0] scalars;"
-    yield f"  kernel_scalars #(.Words({words})) u_scalars ("
+    words, held = run.scalar_words, run.result_words
+    yield f"  logic [{32 * max(words, 1) - 1}:0] scalars;"
+    yield f"  logic [{max(held, 1) - 1}:0][31:0] results;"
+    yield f"  logic [{max(held, 1) - 1}:0] takes;"
+    word = 0
+    for port, valid in run.results:
+        bits, net = 32 * words_of(port), f"{RESULT}{port.name}"
+        yield f"  logic [{port.width - 1}:0] {net};"
+        if valid:
+            yield f"  logic {net}_valid;"
+        # What says nothing of itself holds at the end; of a kernel that says no end, at any time.
+        take = f"{net}_valid" if valid else "kernel_done" if run.says_done else "1'b1"
+        yield f"  assign results[{word + words_of(port) - 1}:{word}] = {bits}'({net});"
+        yield f"  assign takes[{word + words_of(port) - 1}:{word}] = {{{words_of(port)}{{{take}}}}};"
+        word += words_of(port)
+    if not held:
+        yield "  assign {results, takes} = '0;"
+    if not words:
+        yield "  logic unused_scalars;"
+        yield "  assign unused_scalars = ^scalars;"
+    yield f"  kernel_scalars #(.Words({words}), .Results({held})) u_scalars ("
+    yield "    .results_i(results), .take_i(takes),"
     yield "    .clk_i, .rst_ni, .awaddr_i(bundle_awaddr), .awvalid_i(bundle_awvalid[1]), .awready_o(bundle_awready[1]),"
     yield "    .wdata_i(bundle_wdata), .wstrb_i(bundle_wstrb), .wvalid_i(bundle_wvalid[1]),"
     yield "    .wready_o(bundle_wready[1]), .bvalid_o(bundle_bvalid[1]), .bready_i(bundle_bready[1]),"
@@ -422,4 +484,8 @@ def run_connections(run: RunControl) -> Iterator[tuple[str, str]]:
     word = 0
     for port in run.scalars:
         yield port.name, f"{port.width}'(scalars >> {32 * word})"
-        word += -(-port.width // 32)
+        word += words_of(port)
+    for port, valid in run.results:
+        yield port.name, f"{RESULT}{port.name}"
+        if valid:
+            yield valid, f"{RESULT}{port.name}_valid"

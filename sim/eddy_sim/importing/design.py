@@ -9,7 +9,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
@@ -40,7 +40,7 @@ _SEVERITY = re.compile(r"\$(error|warning|info)\b")
 """Tasks of SystemVerilog that Verilog sources call all the same."""
 _DATA_NAME = re.compile(r'"([^"\s]+)"')
 _PLAIN_NAME, _PLAIN_FILE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*"), re.compile(r"\w[\w.+$-]*")
-_AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
+_AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_|_aw|_ar)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class KernelDesign:
         data: The data files that these name.
         missing: Modules that no source holds, and how often they are instantiated.
         blocks: Names of the modules it is made of.
+        unread: Sources that cannot be read, and that it does not need: benches, say.
     """
 
     top: str
@@ -73,6 +74,7 @@ class KernelDesign:
     data: tuple[Path, ...]
     missing: tuple[tuple[str, int], ...]
     blocks: tuple[str, ...]
+    unread: tuple[Path, ...] = ()
 
 
 def read_design(sources: KernelSources, top: str | None = None, models: Sequence[Path] = ()) -> KernelDesign:
@@ -86,7 +88,10 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
     Raises:
         InvalidRequest: The sources cannot be read, or it does not follow which module is the top.
     """
-    compilation = _compile(sources, top, models)
+    try:
+        compilation = _compile(sources, top, models)
+    except _Unreadable as unreadable:
+        return _without(sources, unreadable, top, models)
     root = compilation.getRoot()
     tops = [instance for instance in root.topInstances if instance.isModule]
     files, packages = _places(compilation)
@@ -120,6 +125,30 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
         tuple(sorted(missing.items())),
         tuple(sorted(blocks)),
     )
+
+
+class _Unreadable(InvalidRequest):
+    """Sources that cannot be read; says which."""
+
+    def __init__(self, message: str, files: frozenset[Path]) -> None:
+        super().__init__(message, field="source")
+        self.files = files
+
+
+def _without(sources: KernelSources, unreadable: _Unreadable, top: str | None, models: Sequence[Path]) -> KernelDesign:
+    """The design without sources that cannot be read, where it needs none of them."""
+    left = tuple(path for path in sources.verilog if path not in unreadable.files)
+    if not unreadable.files or not left:
+        raise unreadable
+    try:
+        design = read_design(replace(sources, verilog=left), top, models)
+    except InvalidRequest:
+        raise unreadable from None
+    text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in unreadable.files)
+    held = set(re.findall(r"^\s*(?:module|package|interface)\s+(\w+)", text, re.MULTILINE))
+    if held & {name for name, _ in design.missing}:
+        raise unreadable
+    return replace(design, unread=tuple(sorted({*design.unread, *unreadable.files})))
 
 
 def _check_names(top: InstanceSymbol, files: Sequence[Path]) -> None:
@@ -199,7 +228,9 @@ def _compile(sources: KernelSources, top: str | None, models: Sequence[Path]) ->
     errors = [line for line in said if ": error: " in line]
     if not read or errors:
         what = "\n".join(errors[:8]) or "\n".join(said[:8])
-        raise InvalidRequest(f"the sources in {sources.folder} cannot be read:\n{what}", field="source")
+        places = {Path(line.partition(":")[0]).resolve() for line in errors}
+        files = frozenset(path for path in sources.verilog if path.resolve() in places)
+        raise _Unreadable(f"the sources in {sources.folder} cannot be read:\n{what}", files)
     return compilation
 
 

@@ -21,7 +21,13 @@ _FIELDS = {
     "ar": _ADDRESS,
     "r": ("id", "data", "resp", "last", "user", "valid", "ready"),
 }
-_NAMES = "|".join(rf"{channel}(?:_bits_|_payload_|_)?(?:{'|'.join(fields)})" for channel, fields in _FIELDS.items())
+_NAMES = "|".join(
+    rf"{channel}(?:_bits_|_payload_|_(?:{channel})?)?(?:{'|'.join(fields)})" for channel, fields in _FIELDS.items()
+)
+_TWICE = re.compile(
+    rf"({'|'.join(_FIELDS)})_\1({'|'.join(dict.fromkeys(f for fields in _FIELDS.values() for f in fields))})"
+)
+"""A signal whose name says its channel twice: `aw_awaddr`."""
 _AXI = re.compile(rf"(?P<prefix>.*?)_?(?P<signal>{_NAMES})(?:_[io])?", re.IGNORECASE)
 _STREAM = re.compile(
     r"(?P<prefix>.*?)_?t(?P<signal>data|valid|ready|keep|strb|last|id|dest|user)(?:_[io])?", re.IGNORECASE
@@ -32,8 +38,13 @@ _ACTIVE_LOW = re.compile(r".*(_n|_ni|_n_i|_nin|re?se?tn|_rstn|^rstn)(_\w+)?|.*_n
 _INTERRUPT = re.compile(r"(.*_)?(interrupt|irq|intr)(_[o\d]+|out)?", re.IGNORECASE)
 BLOCK_PORTS = ("ap_start", "ap_done", "ap_idle", "ap_ready", "ap_continue")
 """Block-level control as ports, which HLS gives a kernel without `s_axilite` of `return`."""
-ONES = ("ap_ce", "ce", "aclken", "clk_en")
-"""Enables, tied to one."""
+_ONES = re.compile(r"ap_ce|ce|aclken|clk_en|.*_ap_(vld|ack)", re.IGNORECASE)
+"""Enables, and handshakes of inputs and outputs that HLS gives a wire (`ap_vld`, `ap_hs`): tied to one."""
+_FIFO = {
+    "dout": ("tdata", False), "empty_n": ("tvalid", False), "read": ("tready", True),
+    "din": ("tdata", True), "write": ("tvalid", True), "full_n": ("tready", False),
+}  # fmt: skip
+"""Ports of HLS's `ap_fifo`, the stream's signal that each is, and whether it is an output."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +146,7 @@ def group_ports(ports: Sequence[TopPort]) -> KernelPorts:
     )
     interrupts = [port for port in others if port.output and port.width == 1 and _INTERRUPT.fullmatch(port.name)]
     block = {port.name: port for port in others if port.name in BLOCK_PORTS}
-    ones = tuple(port for port in others if _is_input(port) and port.name.lower() in ONES)
+    ones = tuple(port for port in others if _is_input(port) and _ONES.fullmatch(port.name))
     told = {*clocks, *(port for port, _ in resets), *interrupts[:1], *block.values(), *ones}
     left = [port for port in others if port not in told]
     return KernelPorts(
@@ -152,6 +163,18 @@ def group_ports(ports: Sequence[TopPort]) -> KernelPorts:
     )
 
 
+def memory_ports(ports: KernelPorts) -> list[str]:
+    """Names of arrays that a kernel reaches by ports to a memory block: HLS's `ap_memory` and `bram`."""
+    names = {port.name for port in ports.outputs}
+    asked = re.compile(r"(.+)_(?:address\d|Addr_[A-Z])")
+    found = (asked.fullmatch(name) for name in sorted(names))
+    return list(dict.fromkeys(each[1] for each in found if each and _enable_of(each[0]) in names))
+
+
+def _enable_of(address: str) -> str:
+    return re.sub(r"_address(\d)$", r"_ce\1", address) if "_address" in address else address.replace("_Addr_", "_EN_")
+
+
 def _is_input(port: TopPort) -> bool:
     return not port.output and port.width == 1
 
@@ -163,7 +186,7 @@ def _groups(ports: Sequence[TopPort]) -> tuple[list[AxiInterface], list[StreamIn
     for port in ports:
         found = _AXI.fullmatch(port.name)
         if found:
-            signal = re.sub(r"_(bits|payload)_|_", "", found["signal"].lower())
+            signal = re.sub(r"_(bits|payload)_|_", "", _TWICE.sub(r"\1\2", found["signal"].lower()))
             axi.setdefault(found["prefix"], {}).setdefault(signal, port)
         found = _STREAM.fullmatch(port.name)
         if found:
@@ -174,12 +197,23 @@ def _groups(ports: Sequence[TopPort]) -> tuple[list[AxiInterface], list[StreamIn
         if {"arvalid", "rdata"} <= set(each) or {"awvalid", "wdata"} <= set(each)
     }
     flows = {prefix: each for prefix, each in streams.items() if {"tdata", "tvalid"} <= set(each)}
+    flows |= {prefix: each for prefix, each in _fifos(ports).items() if prefix not in flows}
     taken = {port for each in (*whole.values(), *flows.values()) for port in each.values()}
     return (
         [AxiInterface(prefix, each, _asks(each)) for prefix, each in whole.items()],
         [StreamInterface(prefix, each, each["tvalid"].output) for prefix, each in flows.items()],
         [port for port in ports if port not in taken],
     )
+
+
+def _fifos(ports: Sequence[TopPort]) -> dict[str, dict[str, TopPort]]:
+    """FIFO interfaces as streams: what is read when it is not empty, and written when it is not full."""
+    found: dict[str, dict[str, TopPort]] = {}
+    for port in ports:
+        for name, (signal, output) in _FIFO.items():
+            if port.name.endswith(f"_{name}") and port.output == output:
+                found.setdefault(port.name.removesuffix(f"_{name}"), {})[signal] = port
+    return {prefix: each for prefix, each in found.items() if {"tdata", "tvalid", "tready"} <= set(each)}
 
 
 def _asks(signals: Mapping[str, TopPort]) -> bool:

@@ -23,7 +23,7 @@ from eddy_sim.importing.control import (
     with_registers,
 )
 from eddy_sim.importing.design import KernelDesign, read_design
-from eddy_sim.importing.interfaces import AxiInterface, KernelPorts, group_ports
+from eddy_sim.importing.interfaces import AxiInterface, KernelPorts, group_ports, memory_ports
 from eddy_sim.importing.package import ImportedKernel, KernelArgument, describe, preliminary_texts
 from eddy_sim.importing.registers import ArgumentType, RegisterBundle, read_bundles, read_types
 from eddy_sim.importing.sources import KernelSources, find_sources
@@ -104,11 +104,11 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     placed = _place(ports.controls, bundles, BUNDLES_FROM if run else 0)
     arguments = _arguments(placed, bundles, read_types(sources.about))
     if run:
-        scalars = (KernelArgument(*each, output=False) for each in run.scalar_registers())
+        scalars = (KernelArgument(*each) for each in run.scalar_registers())
         arguments = (*scalars, *arguments)
         arguments = (*(each for stream in run.streams for each in _stream_arguments(stream)), *arguments)
     control = "chain" if not run and any(each.chain for each in bundles.values()) else "hs"
-    notes = _unread(sources, ports, run)
+    notes = _unread(sources, design, ports, run)
     kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, notes, 0, floats, run)
     return _tried(kernel, choices, progress)
 
@@ -179,6 +179,8 @@ def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], run: Ru
     found = list(stream_refusals(ports.streams))
     if not ports.clocks:
         found.append("no input is a clock by its name (ap_clk, aclk, clk); rename it")
+    for name in memory_ports(ports):
+        found.append(f"{name} is an interface to a memory block (ap_memory); give it an s_axilite or m_axi interface")
     for port in ports.inputs:
         if not run:
             found.append(
@@ -187,7 +189,7 @@ def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], run: Ru
     if run and run.scalar_words > MOST_SCALAR_WORDS:
         found.append(f"its inputs without an interface have more than {32 * MOST_SCALAR_WORDS} bits; --tie some")
     found += _register_refusals(ports, bundles, run)
-    results = any(each.output for bundle in bundles.values() for each in bundle.registers)
+    results = any(each.output for bundle in bundles.values() for each in bundle.registers) or bool(run and run.results)
     if not ports.memories and not results and not any(stream.manager for stream in ports.streams):
         found.append("it has neither a memory port nor a result in registers: no job could tell what it does")
     for memory in ports.memories:
@@ -271,7 +273,7 @@ def _arguments(
     return tuple(sorted(found, key=lambda argument: argument.offset))
 
 
-def _unread(sources: KernelSources, ports: KernelPorts, run: RunControl | None) -> list[str]:
+def _unread(sources: KernelSources, design: KernelDesign, ports: KernelPorts, run: RunControl | None) -> list[str]:
     """What is there of a kernel and is not used."""
     taken, ties = (run.taken, run.ties or {}) if run else (set(), {})
     notes = [f"output {port.name} ({port.width} bits) goes nowhere" for port in ports.outputs if port.name not in taken]
@@ -280,6 +282,14 @@ def _unread(sources: KernelSources, ports: KernelPorts, run: RunControl | None) 
         f"input {port.name} is an argument: it is given what stands in a register"
         for port in (run.scalars if run else ())
     ]
+    notes += [
+        f"output {port.name} is a result: a register holds what it was "
+        + (f"when {valid} said so" if valid else "at the end")
+        for port, valid in (run.results if run else ())
+    ]
+    if design.unread:
+        names = ", ".join(path.name for path in design.unread)
+        notes.append(f"{names}: passed over; they cannot be read, and the kernel does not need them")
     if len(ports.clocks) > 1:
         notes.append(f"{', '.join(port.name for port in ports.clocks)} are all the slot's clock")
     if sources.vhdl:
@@ -312,7 +322,7 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             if each.pointer is None and each.name not in values and kernel.may_be_address(each.width)
         ]
         pointers = (*known, *find_pointers(trial, doubtful, values)) if doubtful else tuple(known)
-        if kernel.streams:
+        if kernel.run:
             run = find_stream_run(trial, pointers, kernel.streams, values)
         else:
             run = find_run(trial, pointers, values)

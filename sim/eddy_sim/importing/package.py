@@ -61,6 +61,7 @@ class KernelArgument:
         align: Of what an address is a multiple, in bytes.
         element_bits: Of an array in registers, the bits that each element takes; else 0.
         fixed: Whether tenants cannot set the scalar: a buffer's size.
+        timed: Whether what it leaves there measures time.
     """
 
     name: str
@@ -76,6 +77,7 @@ class KernelArgument:
     align: int = WORD_BYTES
     element_bits: int = 0
     fixed: bool = False
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,10 @@ def describe(
         )
     if run.status:
         notes.append(f"in its trial the status read {run.status:#x}: an access that a slot refuses")
+    notes += [
+        f"{name} measures time: it is larger where memory is slower, and is not compared" for name in sorted(run.timed)
+    ]
+    arguments = [replace(argument, timed=argument.name in run.timed) for argument in arguments]
     described = tuple(_with_room(argument, kernel.streams, run) for argument in arguments)
     return replace(kernel, arguments=described, notes=notes, cycles=run.cycles)
 
@@ -314,6 +320,7 @@ def _manifest(kernel: ImportedKernel, tried: bool) -> str:
         kind = "result" if argument.output else "pointer" if argument.pointer and tried else "scalar"
         access = f", access: {argument.access}" if kind == "pointer" else ""
         access += f", align: {argument.align}" if kind == "pointer" and argument.align > WORD_BYTES else ""
+        access += ", timed: true" if argument.timed else ""
         place = f"offset: {argument.offset:#x}, width: {argument.width}"
         lines.append(f"  {argument.name}: {{{place}, kind: {kind}{access}}}")
     causes = ", ".join(cause_names(kernel.streams))

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
+import tempfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.units import format_bytes
 
 from eddy_sim.tools.filelist import DATA_SUFFIXES, HEADER_SUFFIXES, SOURCE_SUFFIXES
 
@@ -22,6 +27,9 @@ ABOUT = ("*_hw.h", "kernel.xml", "component.xml", "*_data.json")
 PROJECT_SUFFIXES = (".cache", ".gen", ".srcs", ".sim", ".runs", ".hw", ".ip_user_files")
 """Of folders that Vivado makes of a project beside the sources it was given: netlists, stubs and copies."""
 MOST_FILES = 5000
+ARCHIVES = (".zip", ".xo")
+"""What IP and kernels are packed in: both are zip files."""
+MOST_ARCHIVE_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ def find_sources(given: Path) -> KernelSources:
     """
     if not given.exists():
         raise NotFound(f"there is no {given}", field="source")
+    given = _unpacked(given)
     home = given.resolve() if given.is_dir() else given.resolve().parent
     folder = next((home / each for each in EXPORTED if (home / each).is_dir()), None) or _below(home) or home
     files = [given.resolve()] if given.is_file() else _files(folder)
@@ -73,6 +82,33 @@ def find_sources(given: Path) -> KernelSources:
         tuple(sorted(path for pattern in ABOUT for path in home.rglob(pattern))),
         tuple(sorted(home.rglob("*_ip.tcl"))),
     )
+
+
+def _unpacked(given: Path) -> Path:
+    """An archive's contents, for as long as the program runs: of the archive itself, or of the one that is all a folder
+    holds of a kernel."""
+    if given.is_dir():
+        found = [path for path in given.rglob("*") if path.suffix in ARCHIVES]
+        if len(found) != 1 or any(path.suffix in (*SOURCE_SUFFIXES, *VHDL_SUFFIXES) for path in given.rglob("*")):
+            return given
+        given = found[0]
+    elif given.suffix not in ARCHIVES:
+        return given
+    folder = Path(tempfile.mkdtemp(prefix="import-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        with zipfile.ZipFile(given) as archive:
+            size = sum(each.file_size for each in archive.infolist())
+            if size > MOST_ARCHIVE_BYTES:
+                raise InvalidRequest(
+                    f"{given} holds {format_bytes(size)}; an archive of sources has {format_bytes(MOST_ARCHIVE_BYTES)}"
+                    " at most",
+                    field="source",
+                )
+            archive.extractall(folder)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise InvalidRequest(f"{given} cannot be unpacked: {error}", field="source") from error
+    return folder
 
 
 def _below(home: Path) -> Path | None:

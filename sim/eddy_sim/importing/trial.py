@@ -56,6 +56,8 @@ class TrialRun:
         astray: The first address it asked for that is no argument's; None where there was none.
         status: What the wrapper's status says.
         results: Values of its result registers.
+        left: What it left at each argument's place, of those that it writes to.
+        timed: Names of what measures time: results, and arguments at whose place such is written.
     """
 
     values: Mapping[str, int]
@@ -65,6 +67,8 @@ class TrialRun:
     astray: int | None = None
     status: int = 0
     results: dict[str, int] = field(default_factory=dict)
+    left: dict[str, bytes] = field(default_factory=dict)
+    timed: set[str] = field(default_factory=set)
 
     def merits(self, pointers: Sequence[str]) -> tuple[bool, bool, bool, int]:
         """How much a run tells, for comparing."""
@@ -96,19 +100,35 @@ class KernelTrial:
         return PLACE + SPACE * [register.name for register in self.inputs].index(name)
 
     def run(
-        self, pointers: Sequence[str], scalars: Mapping[str, int], seed: int = 1, most: int = 15, cycles: int = CYCLES
+        self,
+        pointers: Sequence[str],
+        scalars: Mapping[str, int],
+        seed: int = 1,
+        most: int = 15,
+        cycles: int = CYCLES,
+        pause: float = 0.0,
     ) -> TrialRun:
-        """Run it from reset: these arguments are the addresses of their places, the others numbers."""
+        """Run it from reset: these arguments are the addresses of their places, the others numbers.
+
+        Memory holds its data, of values up to `most`, and pauses in that share of the cycles.
+        """
         values = {
             register.name: self.place(register.name) if register.name in pointers else _fit(register, scalars)
             for register in self.inputs
         }
         port = Port(ModuleInstance(self._model))
         port.reset(RESET_CYCLES, Memory(seed, most))
+        port.pause(pause, 1)
         run = TrialRun(values)
         with contextlib.suppress(ModuleUnresponsive):
             self._carry_out(port, run, cycles)
         self._see(port.trace().cycles, run)
+        for name, touched in run.touched.items():
+            if touched.written and run.ended:
+                first = self.place(name)
+                run.left[name] = b"".join(
+                    port.memory.word(first + at).to_bytes(8, "little") for at in range(0, touched.written, 8)
+                )
         return run
 
     def _carry_out(self, port: Port, run: TrialRun, cycles: int) -> None:
@@ -202,7 +222,8 @@ def find_run(trial: KernelTrial, pointers: Sequence[str], given: Mapping[str, in
             break
     assert best is not None
     if not best.ended:
-        sizes = {**dict.fromkeys(scalars, SIZES[0]), **given}
+        # As the run that reached the most addresses so far: of two alike the first, and smallest.
+        sizes = {name: best.values[name] for name in scalars}
         best = trial.run(pointers, sizes, cycles=LONGEST_CYCLES)
     if not best.ended:
         raise InvalidRequest(_endless(best), field="set")
@@ -211,13 +232,33 @@ def find_run(trial: KernelTrial, pointers: Sequence[str], given: Mapping[str, in
         known = best.touched.setdefault(name, Touched())
         known.read, known.written = max(known.read, touched.read), max(known.written, touched.written)
         known.ports |= touched.ports
+    if best.cycles <= CYCLES:
+        slower = trial.run(pointers, best.values, cycles=8 * max(CYCLES, best.cycles), pause=0.5)
+        best.timed = _measured(trial.run(pointers, best.values), slower)
     return best
+
+
+def _measured(run: TrialRun, slower: TrialRun) -> set[str]:
+    """What measures time: all that differs of a run with slower memory is words that are larger there, by no more than
+    it took longer. What differs otherwise is a fault, which the check finds."""
+    longer = slower.cycles - run.cycles
+    if not run.ended or not slower.ended or longer <= 0:
+        return set()
+    found = {name for name, value in run.results.items() if 0 < slower.results[name] - value <= longer}
+    for name, left in run.left.items():
+        pair = [np.frombuffer(each, "<u4").astype(np.int64) for each in (left, slower.left.get(name, left))]
+        if len(pair[0]) != len(pair[1]):
+            continue
+        more = (pair[1] - pair[0])[pair[0] != pair[1]]
+        if len(more) and (more > 0).all() and (more <= longer).all():
+            found.add(name)
+    return found
 
 
 def _endless(run: TrialRun) -> str:
     at = f"; it asked for memory at {run.astray:#x}, which is no argument's" if run.astray is not None else ""
     return (
         f"the kernel does not end within {CYCLES} cycles, whatever its scalars are (tried: {', '.join(map(str, SIZES))}"
-        f" for all), nor within {LONGEST_CYCLES} with {SIZES[0]}{at}. Say what they are, as --set NAME=VALUE,"
+        f" for all), nor within {LONGEST_CYCLES} with those of the best{at}. Say what they are, as --set NAME=VALUE,"
         " for a short run; or it waits for what a slot has not"
     )

@@ -96,7 +96,11 @@ def _declared(ports: KernelPorts, bundles: Sequence[PlacedBundle], run: RunContr
     streams = len(run.streams) if run else 0
     if run:
         own = [(0, FIRST + STRIDE * streams)]
-        places = [*own, *([(SCALARS_FROM, 4 * run.scalar_words)] if run.scalars else []), *places]
+        places = [
+            *own,
+            *([(SCALARS_FROM, 4 * (run.scalar_words + run.result_words))] if run.has_words else []),
+            *places,
+        ]
     yield f"  localparam int unsigned NumBundles = {len(places)}, NumPorts = {max(len(ports.memories) + streams, 1)};"
     yield f"  localparam logic [NumBundles-1:0][15:0] BundleBase = {_packed(base for base, _ in places)};"
     yield f"  localparam logic [NumBundles-1:0][15:0] BundleBytes = {_packed(size for _, size in places)};"

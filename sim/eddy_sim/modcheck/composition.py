@@ -24,6 +24,7 @@ from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy_sim.modcheck import cluster_work, work
 from eddy_sim.modcheck.literals import Literal, literals
 from eddy_sim.modcheck.model import UP_RECORD, Model, ModuleInstance, OutputTrace, build_checked, payload_valid, sources
+from eddy_sim.modcheck.outcome import RunOutcome
 from eddy_sim.modcheck.port import Memory, ModuleUnresponsive, Port
 from eddy_sim.modcheck.work import TenantWork
 from eddy_sim.tools.products import Progress, ignore_progress
@@ -89,6 +90,19 @@ class Verdict:
     cycles: int
 
 
+@dataclass(frozen=True)
+class RunVerdict:
+    """What earlier runs do to later ones.
+
+    Attributes:
+        leak: How a later run is wrong for it: other results, other accesses, no end; None where none is.
+        unusual: How a later run that is right differs: in its time; None where none does.
+    """
+
+    leak: Leak | None
+    unusual: Leak | None
+
+
 def compare(past: str, look: str, found: OutputTrace, wanted: OutputTrace) -> Leak | None:
     """The first difference between two traces of the same work; None where there is none."""
     length = min(len(found.cycles), len(wanted.cycles))
@@ -127,12 +141,12 @@ class Composition:
         self._wanted: dict[str, OutputTrace] = {}
         self.done = self.looked = self.cycles = 0
 
-    def leaks(self, progress: Progress = ignore_progress) -> Iterator[Leak]:
+    def leaks(self, progress: Progress = ignore_progress, pasts: int = PASTS) -> Iterator[Leak]:
         """Every difference that is found, the first of each look at each past."""
         fresh = Port(ModuleInstance(self._model))
         for name, trace in self._traces(fresh, lambda: fresh.reset(RESET_CYCLES, Memory(0))):
             self._wanted[name] = trace
-        for number, (past, port, clear) in enumerate(self._pasts(), start=1):
+        for number, (past, port, clear) in enumerate(self._pasts(pasts), start=1):
             if number % SAID_PASTS == 0:
                 progress(f"{number} pasts compared, {self.cycles} cycles of the module")
             for look, found in self._traces(port, clear):
@@ -142,13 +156,33 @@ class Composition:
                 if leak is not None:
                     yield leak
 
-    def leaks_between_runs(self, manifest: ModuleManifest) -> Iterator[Leak]:
-        """Differences that an accelerator's earlier runs make to later ones, nothing but a start between them."""
-        jobs = work.jobs(manifest, _values(self._literals))
+    def between_runs(self, manifest: ModuleManifest) -> RunVerdict:
+        """What an accelerator's earlier runs do to later ones, nothing but a start between them.
+
+        A later run that is right and ends, only at another time, is unusual; so is what it measured of that time.
+        """
+        jobs = work.single_runs(manifest, _values(self._literals))
         fresh = Port(ModuleInstance(self._model))
         fresh.reset(RESET_CYCLES, Memory(0))
         work.settle(fresh, manifest)
-        wanted = dict(self._traces(fresh, fresh.instance.save(), jobs))
+        begin = fresh.instance.save()
+        wanted = dict(self._outcomes(fresh, begin, jobs))
+        slower = dict(self._outcomes(fresh, begin, work.slowed(jobs)))
+        unusual: Leak | None = None
+        for past, job, found in self._after_runs(manifest, jobs):
+            self.looked += 1
+            leak = compare(past, job, found.trace, wanted[job].trace)
+            if leak is None:
+                continue
+            if not found.is_right(wanted[job], slower[job]):
+                return RunVerdict(leak, unusual)
+            unusual = unusual or leak
+        return RunVerdict(None, unusual)
+
+    def _after_runs(
+        self, manifest: ModuleManifest, jobs: Sequence[TenantWork]
+    ) -> Iterator[tuple[str, str, RunOutcome]]:
+        """Each past, each job that comes after it, and what that leaves."""
         port = Port(ModuleInstance(self._model, 1))
         port.reset(RESET_CYCLES, Memory(0))
         secrets = list(work.directed(manifest, random.Random(1), _values(self._literals)))
@@ -156,19 +190,22 @@ class Composition:
             with contextlib.suppress(ModuleUnresponsive):
                 self._leave(port, secret)
                 if work.settle(port, manifest):
-                    for job, found in self._traces(port, port.instance.save(), jobs[:RUNS_LOOKED_AT]):
-                        self.looked += 1
-                        leak = compare(f"a run ({secret.name})", job, found, wanted[job])
-                        if leak is not None:
-                            yield leak
+                    for job, found in self._outcomes(port, port.instance.save(), jobs[:RUNS_LOOKED_AT]):
+                        yield f"a run ({secret.name})", job, found
             port.reset(RESET_CYCLES, Memory(0))
 
-    def _pasts(self) -> Iterator[tuple[str, Port, Callable[[], None]]]:
+    def _outcomes(
+        self, port: Port, clear: Callable[[], None], jobs: Sequence[TenantWork]
+    ) -> Iterator[tuple[str, RunOutcome]]:
+        for name, trace in self._traces(port, clear, jobs):
+            yield name, RunOutcome(trace, {number: bytes(page) for number, page in port.memory.pages.items()})
+
+    def _pasts(self, count: int) -> Iterator[tuple[str, Port, Callable[[], None]]]:
         """Each past's name, a module that has it, and what clears it again and again as it was."""
         for seed in (1, 2):
             port = Port(ModuleInstance(self._model, seed))
             yield f"other values at power-on (seed {seed})", port, _reset_once(port)
-        for seed in range(1, PASTS + 1):
+        for seed in range(1, count + 1):
             secrets = list(self._secrets(seed))
             port = Port(ModuleInstance(self._model, seed))
             for first in range(0, len(secrets), TOGETHER):
@@ -207,29 +244,30 @@ def _reset_once(port: Port) -> Callable[[], None]:
     return port.instance.save()
 
 
-def check_scrub(path: Path, progress: Progress = ignore_progress) -> Verdict:
+def check_scrub(path: Path, progress: Progress = ignore_progress, pasts: int = PASTS) -> Verdict:
     """Whether a reset leaves nothing in a module that whoever comes next could tell.
 
     Args:
         path: The module's manifest, or the folder that holds it.
         progress: Told what is being built, and how far it is.
+        pasts: How many different ones a module is given, beside a fresh instance.
 
     Raises:
         BuildFailed: It does not compile; the message holds what the compiler said.
     """
     _, composition, build_hash = prepare(path, progress)
-    leak = next(composition.leaks(progress), None)
+    leak = next(composition.leaks(progress, pasts), None)
     return Verdict(f"{build_hash:016x}", leak, composition.done, composition.looked, composition.cycles)
 
 
-def check_runs(path: Path, progress: Progress = ignore_progress) -> Leak | None:
-    """Whether a start alone leaves nothing in an accelerator of the run before; the first difference, if not.
+def check_runs(path: Path, progress: Progress = ignore_progress) -> RunVerdict:
+    """Whether a start alone leaves nothing in an accelerator of the run before.
 
     Raises:
         BuildFailed: It does not compile; the message holds what the compiler said.
     """
     manifest, composition, _ = prepare(path, progress)
-    return next(composition.leaks_between_runs(manifest), None)
+    return composition.between_runs(manifest)
 
 
 def prepare(path: Path, progress: Progress) -> tuple[ModuleManifest, Composition, int]:

@@ -16,6 +16,7 @@ class Finding:
         passed: Whether the module passed.
         reason: Why not; empty where it passed.
         shown: Whether the check came to what it checks; one that did not has not passed.
+        unusual: What there is to know of a module that passed; empty where nothing is.
     """
 
     check: str
@@ -23,3 +24,4 @@ class Finding:
     passed: bool
     reason: str
     shown: bool = True
+    unusual: str = ""

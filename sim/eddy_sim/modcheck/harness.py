@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, First, RisingEdge, Timer
+from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiSlave
 from eddy.core.slots import Control
 from eddy.packages.modules import ModuleManifest
@@ -33,9 +34,9 @@ class Memory:
 
     def __init__(self) -> None:
         self.pages: dict[int, bytearray] = {}
-        self.fail_reads = range(0)
+        self.fail_reads: Container[int] = ()
         """Addresses at which reads fail."""
-        self.fail_writes = range(0)
+        self.fail_writes: Container[int] = ()
         self.failed = 0
         """Beats that failed."""
 
@@ -183,16 +184,19 @@ class Harness:
         Raises:
             TimeoutError: It did not come within `max_cycles`.
         """
-        for cycle in range(max_cycles):
-            if int(self.dut.irq_o.value):
-                if await self.read(AP_CTRL) & DONE == 0:
-                    raise AssertionError("the interrupt came, but ap_done reads 0")
-                if self.manifest.control is Control.CHAIN:
-                    await self.write(AP_CTRL, CONTINUE)
-                await self.write(ISR, await self.read(ISR))
-                return cycle
+        began_ns = get_sim_time("ns")
+        if not int(self.dut.irq_o.value):
+            await First(RisingEdge(self.dut.irq_o), Timer(max_cycles * CLOCK_NS, "ns"))
+            if not int(self.dut.irq_o.value):
+                raise TimeoutError(f"no interrupt within {max_cycles} cycles of the start")
             await RisingEdge(self.dut.clk_i)
-        raise TimeoutError(f"no interrupt within {max_cycles} cycles of the start")
+        cycles = round((get_sim_time("ns") - began_ns) / CLOCK_NS)
+        if await self.read(AP_CTRL) & DONE == 0:
+            raise AssertionError("the interrupt came, but ap_done reads 0")
+        if self.manifest.control is Control.CHAIN:
+            await self.write(AP_CTRL, CONTINUE)
+        await self.write(ISR, await self.read(ISR))
+        return cycles
 
     async def run(self, values: Mapping[str, int], max_cycles: int = 200_000) -> int:
         """Set arguments, start, wait; give the cycles the run took."""

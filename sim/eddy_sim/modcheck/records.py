@@ -39,15 +39,19 @@ def record_check(folder: Path, manifest: ModuleManifest, build: str, passed: boo
     _put(folder / CHECK_RECORD, text if passed else None)
 
 
-def record_scrub(folder: Path, manifest: ModuleManifest, verdict: Verdict) -> None:
-    """Write down what was verified of a reset; remove what does not hold any more.
+def record_scrub(folder: Path, manifest: ModuleManifest, verdict: Verdict | None) -> None:
+    """Write down what was verified of a reset; remove what does not hold any more, or is not claimed any more.
 
     Raises:
         InvalidRequest: The folder cannot be written.
     """
+    holds = verdict is not None and verdict.leak is None
+    _put(folder / SCRUB_RECORD, _scrubbed(manifest, verdict) if verdict and holds else None)
+
+
+def _scrubbed(manifest: ModuleManifest, verdict: Verdict) -> str:
     numbers = {"secrets": verdict.secrets, "looks": verdict.looks, "cycles": verdict.cycles}
-    text = _SCRUBBED.format(module=manifest.module, build=verdict.build, **numbers)
-    _put(folder / SCRUB_RECORD, text if verdict.leak is None else None)
+    return _SCRUBBED.format(module=manifest.module, build=verdict.build, **numbers)
 
 
 def _put(path: Path, text: str | None) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleManifest, Scrub
 
+from eddy_sim.modcheck import composition
 from eddy_sim.modcheck.composition import Verdict, check_scrub
 from eddy_sim.modcheck.finding import Finding
 from eddy_sim.modcheck.records import record_scrub
@@ -26,12 +27,14 @@ def check_scrubbing(path: Path, record: bool = False, progress: Progress = ignor
         BuildFailed: It does not compile.
     """
     folder = path if path.is_dir() else path.parent
-    manifest, verdict = load_module_manifest(path), check_scrub(path, progress)
+    manifest = load_module_manifest(path)
+    # Of what is loaded anyway, one past is enough to say how it stands.
+    verdict = check_scrub(path, progress, composition.PASTS if manifest.scrub is Scrub.RESET else 1)
     if record:
-        record_scrub(folder, manifest, verdict)
+        record_scrub(folder, manifest, verdict if manifest.scrub is Scrub.RESET else None)
         manifest = load_module_manifest(path)
     if manifest.scrub is Scrub.LOAD:
-        why = f"a reset would not do: {verdict.leak}" if verdict.leak else "a reset would do"
+        why = f"a reset would not do: {verdict.leak}" if verdict.leak else "no look told that a reset would not do"
         return Finding("scrub", f"loaded between tenants, as its manifest says; {why}", True, "")
     if verdict.leak is not None:
         reason = f"a reset does not scrub it: {verdict.leak}; clear that in reset, or say scrub: load"

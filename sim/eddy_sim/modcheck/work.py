@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
 
 from eddy.core.slots import Control
 from eddy.packages.modules import ModuleManifest, RegisterKind
@@ -22,6 +24,8 @@ from eddy_sim.modcheck.port import Memory, Port
 ARENA, SPACE = 0x1000_0000, 0x40_0000
 RUN_CYCLES = 4_000
 """How long a look waits for the end of a job."""
+GRACE_CYCLES = RUN_CYCLES // 2
+"""How much longer a run may take after other runs than the first of all, where that ended in time."""
 SECRET_CYCLES = 1_500
 """How long a secret's job may take before it is cut off."""
 MOST_DIRECTED = 28
@@ -190,21 +194,57 @@ def looks(manifest: ModuleManifest, values: Sequence[int] = ()) -> list[TenantWo
     ]
 
 
-def jobs(manifest: ModuleManifest, values: Sequence[int] = ()) -> list[TenantWork]:
-    """Whole jobs, every argument given."""
-    example = arguments(manifest)
+class Job(Protocol):
+    """How a job is run and looked at."""
+
+    def __call__(self, port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
+        """Run it on a module."""
+
+
+def single_runs(manifest: ModuleManifest, values: Sequence[int] = ()) -> list[TenantWork]:
+    """Jobs as a board runs them: one run each, whose registers are read only where it has ended."""
+    return jobs(manifest, values, _run_once)
+
+
+def slowed(works: Sequence[TenantWork]) -> list[TenantWork]:
+    """The same works, with memory that takes longer."""
+    return [replace(each, run=partial(_slowly, each)) for each in works]
+
+
+def _slowly(work: TenantWork, port: Port) -> None:
+    port.pause(0.6, 11)
+    work.run(port)
+
+
+def _run_once(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
+    port.mark("the job")
+    if not run(port, manifest, values, RUN_CYCLES + GRACE_CYCLES):
+        return
+    port.mark("reading its results")
+    port.read(AP_CTRL)
+    status = (manifest.status,) if manifest.status else ()
+    for register in (*manifest.results(), *status):
+        port.read_range(register.offset, register.offset + 4 * register.word_count)
+
+
+def jobs(manifest: ModuleManifest, values: Sequence[int] = (), job: Job | None = None) -> list[TenantWork]:
+    """Whole jobs, every argument given; looked at twice over where `job` does not say how."""
+    example, job = arguments(manifest), job or _look
     found = [
-        TenantWork("the example", Memory(4, 15), lambda port: _look(port, manifest, example)),
-        TenantWork("the example, memory holding it up", Memory(5, 15), lambda port: _held_up(port, manifest, example)),
-        TenantWork("the example, memory failing", Memory(6, 15), lambda port: _failing(port, manifest, example)),
+        TenantWork(f"the example{more}", Memory(seed, 15), partial(each, manifest=manifest, values=example))
+        for more, seed, each in (
+            ("", 4, job),
+            (", memory holding it up", 5, partial(_held_up, job=job)),
+            (", memory failing", 6, partial(_failing, job=job)),
+        )
     ]
     dice = random.Random(8)
     scalars = [register.name for register in manifest.inputs() if register.kind is RegisterKind.SCALAR]
     for number in range(LOOKS):
         changed = {name: _other(example[name], dice) for name in scalars if dice.random() < 1.5 / len(scalars)}
-        found.append(_look_with(manifest, number, changed))
+        found.append(_look_with(manifest, number, changed, job))
     for number, value in enumerate(values, LOOKS):
-        found.append(_look_with(manifest, number, {name: value for name in scalars if dice.random() < 0.5}))
+        found.append(_look_with(manifest, number, {name: value for name in scalars if dice.random() < 0.5}, job))
     return found
 
 
@@ -213,11 +253,11 @@ def _other(value: int, dice: random.Random) -> int:
     return max(dice.choice((1, value + 1, value - 1, value + 8, value // 2, 2 * value, 4 * value, 8)), 0)
 
 
-def _look_with(manifest: ModuleManifest, number: int, changed: Mapping[str, int]) -> TenantWork:
+def _look_with(manifest: ModuleManifest, number: int, changed: Mapping[str, int], job: Job) -> TenantWork:
     values = {**arguments(manifest), **changed}
     said = ", ".join(f"{name} = {value}" for name, value in changed.items())
     name = f"look {number} ({said or 'the example'}, on any values)"
-    return TenantWork(name, Memory(10 + number), lambda port: _look(port, manifest, values))
+    return TenantWork(name, Memory(10 + number), partial(job, manifest=manifest, values=values))
 
 
 def _look(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
@@ -237,14 +277,14 @@ def _ends(port: Port, manifest: ModuleManifest) -> None:
     port.run_idle(8)
 
 
-def _held_up(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
+def _held_up(port: Port, manifest: ModuleManifest, values: Mapping[str, int], job: Job) -> None:
     port.pause(0.5, 3)
-    _look(port, manifest, values)
+    job(port, manifest, values)
 
 
-def _failing(port: Port, manifest: ModuleManifest, values: Mapping[str, int]) -> None:
+def _failing(port: Port, manifest: ModuleManifest, values: Mapping[str, int], job: Job) -> None:
     port.memory.fail = 0.5
-    _look(port, manifest, values)
+    job(port, manifest, values)
 
 
 def _start_bare(port: Port, manifest: ModuleManifest) -> None:

@@ -5,13 +5,17 @@ import dataclasses
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from eddy.cli.boards.module import create
 from eddy.packages.manifests import SCRUB_RECORD, load_module_manifest
 from eddy_sim.design.bench import ROOT
 from eddy_sim.modcheck import composition
 from eddy_sim.modcheck.composition import Leak, check_runs, check_scrub
+from eddy_sim.modcheck.model import UP_RECORD, OutputTrace
+from eddy_sim.modcheck.outcome import RunOutcome
 from eddy_sim.modcheck.scrubbing import check_scrubbing
+from eddy_sim.modcheck.work import RUN_CYCLES
 
 pytestmark = pytest.mark.rtl
 
@@ -154,9 +158,41 @@ def test_a_core_that_only_reset_clears_is_scrubbed_and_yet_no_module(tmp_path: P
     )
     manifest = fresh(tmp_path, ending(state), giving("in_data_i + sum_q"))
     assert check_scrub(manifest).leak is None
-    leak = check_runs(manifest)
+    leak = check_runs(manifest).leak
     assert leak is not None
     assert leak.signal == "m_axi_wdata"
+
+
+def test_another_time_alone_is_unusual(tmp_path: Path) -> None:
+    """A core that waits as long as the run before says gives the right words: nobody's job is wrong for it."""
+    verdict = check_runs(fresh(tmp_path, *LEAKS["a counter that changes nothing but time"]))
+    assert verdict.leak is None
+    assert verdict.unusual is not None
+    assert verdict.unusual.signal in ("m_axi_awvalid", "m_axi_wvalid", "m_axi_arvalid", "irq"), str(verdict.unusual)
+
+
+def outcome(answers: int, written: int, end: int | None, page: bytes = b"") -> RunOutcome:
+    """A run that writes a word, ends, and reads a register."""
+    cycles = np.zeros(8000, UP_RECORD)
+    cycles["m_axi_awvalid"][2], cycles["m_axi_wvalid"][3], cycles["m_axi_wdata"][3] = 1, 1, written
+    if end is not None:
+        cycles["irq"][end:] = 1
+        cycles["s_axil_rvalid"][end + 2], cycles["s_axil_rdata"][end + 2] = 1, answers
+    return RunOutcome(OutputTrace(cycles, ()), {7: page.ljust(4096, b"\0")})
+
+
+def test_what_a_run_leaves_is_told_from_what_measures_time() -> None:
+    alone, slower = outcome(50, 9, 100, b"\x50"), outcome(80, 9, 130, b"\x80")
+    assert outcome(50, 9, 105, b"\x50").is_right(alone, slower), "only later"
+    assert outcome(55, 9, 105, b"\x55").is_right(alone, slower), "and it measures that"
+    assert not outcome(55, 9, 100, b"\x50").is_right(alone, slower), "another result in the same time"
+    assert not outcome(50, 9, 105, b"\x50\x01").is_right(alone, slower), "another byte that measures nothing"
+    assert not outcome(0, 9, None).is_right(alone, slower), "no end"
+    endless = outcome(0, 9, None)
+    assert outcome(0, 9, None).is_right(endless, endless)
+    assert not outcome(0, 8, None).is_right(endless, endless), "other data, though it has not ended"
+    late = outcome(0, 9, RUN_CYCLES + 100)
+    assert late.is_right(endless, endless), "in the time that only one of them came to"
 
 
 def test_what_a_record_is_worth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest, NotFound
+from eddy_sim.importing import sources
 from eddy_sim.importing.design import TopPort, read_design
 from eddy_sim.importing.interfaces import group_ports
 from eddy_sim.importing.kernel import KernelChoices, import_kernel
@@ -63,9 +65,10 @@ def refusal(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
+        ({"ports": "output [3:0] x_address0, output x_ce0, input [7:0] x_q0,"}, "x is an interface to a memory block"),
         (
-            {"ports": "input [31:0] gain,"},
-            "nothing tells what the input gain (32 bits) is; make it an",
+            {"ports": "output [3:0] x_Addr_A, output x_EN_A, input [7:0] x_Dout_A,"},
+            "x is an interface to a memory block",
         ),
         ({"ports": "output [7:0] out_tdata, output out_tvalid,"}, "out has no TREADY, so that beats would be lost"),
         ({"ports": "input [519:0] in_tdata, input in_tvalid,"}, "in has 520 bits of data, more than 512"),
@@ -74,7 +77,7 @@ def refusal(folder: Path) -> str:
         ({"comments": COMMENTS.replace("ap_start", "reserved")}, "no register bundle has ap_start at 0x00"),
         ({"comments": COMMENTS.replace("(Read)", "(Read/Write)")}, "neither a memory port nor a result"),
         ({"comments": COMMENTS + ARRAY + "// taps_q0 taps_we0\n"}, "taps is an array in registers that it reads and"),
-        ({"clock": "tick"}, "nothing tells what the input tick"),
+        ({"clock": "tick"}, "no input is a clock by its name"),
         ({"body": "skid u (.clk_i(ap_clk));"}, "its block skid has the name of one of Eddy's"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -145,6 +148,42 @@ def test_vhdl_alone_is_refused_with_the_command_that_converts_it(tmp_path: Path)
 def test_what_does_not_parse_is_refused_with_the_line(tmp_path: Path) -> None:
     kernel(tmp_path, body="assign = 1;")
     assert "k.v:" in refusal(tmp_path)
+
+
+def test_a_bench_beside_the_kernel_is_passed_over(tmp_path: Path) -> None:
+    """What cannot be read is left out where the kernel does not need it, and named; else its line is told."""
+    kernel(tmp_path)
+    (tmp_path / "helpers.sv").write_text("package helpers;\n  import nowhere::*;\nendpackage\n")
+    assert [path.name for path in read_design(find_sources(tmp_path)).unread] == ["helpers.sv"]
+    kernel(tmp_path, body="part u (.clk(ap_clk));")
+    (tmp_path / "part.v").write_text("module part (input clk);\nassign = 1;\nendmodule\n")
+    assert "part.v:2" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["kernel.zip", "kernel.xo", "folder"])
+def test_an_archive_is_read_as_what_it_holds(form: str, tmp_path: Path) -> None:
+    inside = tmp_path / "inside" / "hdl" / "verilog"
+    inside.mkdir(parents=True)
+    kernel(inside)
+    given = tmp_path / form
+    if form == "folder":
+        given.mkdir()
+    archive = given / "ip.zip" if form == "folder" else given
+    with zipfile.ZipFile(archive, "w") as file:
+        file.write(inside / "k.v", "ip/hdl/verilog/k.v")
+    assert [path.name for path in find_sources(given).verilog] == ["k.v"]
+
+
+def test_an_archive_that_is_none_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "k.zip"
+    broken.write_bytes(b"PK no archive")
+    with pytest.raises(InvalidRequest, match="cannot be unpacked"):
+        find_sources(broken)
+    with zipfile.ZipFile(broken, "w") as file:
+        file.writestr("k.v", " " * 4096)
+    monkeypatch.setattr(sources, "MOST_ARCHIVE_BYTES", 1000)
+    with pytest.raises(InvalidRequest, match="an archive of sources has"):
+        find_sources(broken)
 
 
 def test_several_tops_are_told_apart_by_name(tmp_path: Path) -> None:

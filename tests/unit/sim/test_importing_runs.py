@@ -91,7 +91,7 @@ def test_each_kind_of_control_is_planned() -> None:
     own = RegisterBundle([KernelRegister("n", 0x10, 32)], start=True, chain=True)
     by_own = planned(ports(*flow, *control), {"s_axi_c": own})
     assert (by_own.kind, by_own.pokes, by_own.chain, by_own.reset_at_start) == ("registers", True, True, False)
-    assert list(by_own.scalar_registers()) == [("gain", 0x300, 8)]
+    assert list(by_own.scalar_registers()) == [("gain", 0x300, 8, False)]
     by_ports = planned(ports(*flow, "ap_start", ">ap_done", ">ap_ready", "ap_continue"))
     assert (by_ports.kind, by_ports.ready, by_ports.goes_on) == ("ports", "ap_ready", "ap_continue")
     assert by_ports.reset_at_start
@@ -105,6 +105,41 @@ def test_each_kind_of_control_is_planned() -> None:
     named = planned(ports(*control), {"s_axi_c": own}, start="n.3", done="n.4:low")
     assert named.start
     assert (named.start.offset, named.start.bit) == (0x10, 3)
+
+
+def test_ports_without_an_interface_are_arguments_and_results() -> None:
+    """With an AP_CTRL of the kernel's own, too; what says when an output is valid is no result itself."""
+    control = [*lite("s_axi_c"), ">interrupt", "clk", "rst_n", "x:32", ">y:40", ">y_ap_vld", ">level:3"]
+    own = {"s_axi_c": RegisterBundle(start=True)}
+    assert needs_run(ports(*control), own, "")
+    run = planned(ports(*control), own)
+    assert list(run.scalar_registers()) == [
+        ("x", 0x300, 32, False), ("y", 0x304, 40, True), ("level", 0x30C, 3, True)
+    ]  # fmt: skip
+    assert [(port.name, valid) for port, valid in run.results] == [("y", "y_ap_vld"), ("level", "")]
+    # An output that nobody needs is no reason to leave the kernel's own control.
+    assert not needs_run(ports(*lite("s_axi_c"), ">interrupt", ">level:3"), own, "")
+    taken = planned(ports("ap_start", ">ap_done", "clk", "x:8", "x_ap_vld", ">wide:3000", ">ap_return:16"))
+    assert [port.name for port, _ in taken.results] == ["ap_return"], "what there are no registers for stays open"
+
+
+def test_fifos_are_streams() -> None:
+    names = ["in_dout:33", "in_empty_n", ">in_read", ">out_din:8", "out_full_n", ">out_write", ">led_write"]
+    found = ports(*names)
+    assert [(s.prefix, s.manager, sorted(s.ports)) for s in found.streams] == [
+        ("in", False, ["tdata", "tready", "tvalid"]),
+        ("out", True, ["tdata", "tready", "tvalid"]),
+    ]
+    assert [port.name for port in found.outputs] == ["led_write"]
+
+
+def test_a_channel_may_be_named_twice() -> None:
+    found = ports(
+        ">io_bus_ar_arvalid", ">io_bus_ar_araddr:32", "io_bus_ar_arready", "io_bus_r_rdata:32", "io_bus_r_rvalid"
+    )
+    assert [(each.prefix, sorted(each.ports)) for each in found.memories] == [
+        ("io_bus", ["araddr", "arready", "arvalid", "rdata", "rvalid"])
+    ]
 
 
 def test_its_own_control_is_kept_where_it_will_do() -> None:

@@ -54,21 +54,23 @@ module kernel_unpack #(
   held_t held_q, rest;
   fill_t fill_q, rest_fill;
   logic [31:0] left_q;
-  logic valid_q, first_q, send, last, enough, take, packet_ends;
+  // Registers of what follows from `left_q`: that some bytes are left, and that a beat holds them.
+  logic some_q, last_q;
+  logic valid_q, first_q, send, enough, take, packet_ends;
   logic [Bytes-1:0] keep;
 
-  assign last = left_q <= 32'(Bytes);
-  assign enough = fill_q >= fill_t'(BeatUnits) || (last && 32'(fill_q) * 32'(Unit) >= left_q);
-  assign send = left_q != '0 && enough && (!valid_q || tready_i) && !stop_i;
+  // The last beat has at most 64 bytes.
+  assign enough = fill_q >= fill_t'(BeatUnits) || (last_q && 10'(fill_q) * 10'(Unit) >= 10'(left_q[6:0]));
+  assign send = some_q && enough && (!valid_q || tready_i) && !stop_i;
   assign word_ready_o = fill_q <= fill_t'(Few) || stop_i;
   assign take = word_valid_i && word_ready_o && !stop_i;
-  assign busy_o = left_q != '0 || valid_q;
+  assign busy_o = some_q || valid_q;
   assign left_o = left_q;
   assign tvalid_o = valid_q;
 
   always_comb begin
     keep = '1;
-    if (last) for (int unsigned i = 0; i < Bytes; i++) keep[i] = left_q > 32'(i);
+    if (last_q) for (int unsigned i = 0; i < Bytes; i++) keep[i] = left_q[6:0] > 7'(i);
     rest = held_q;
     rest_fill = fill_q;
     if (send) begin
@@ -81,18 +83,24 @@ module kernel_unpack #(
     if (!rst_ni) begin
       fill_q <= '0;
       left_q <= '0;
+      some_q <= 1'b0;
+      last_q <= 1'b1;
       valid_q <= 1'b0;
       first_q <= 1'b0;
       held_q <= '0;
     end else if (start_i) begin
       fill_q <= '0;
       left_q <= bytes_i;
+      some_q <= bytes_i != '0;
+      last_q <= bytes_i <= 32'(Bytes);
       valid_q <= 1'b0;
       first_q <= 1'b1;
       held_q <= '0;
     end else if (stop_i) begin
       fill_q <= '0;
       left_q <= '0;
+      some_q <= 1'b0;
+      last_q <= 1'b1;
       valid_q <= 1'b0;
       held_q <= '0;
     end else begin
@@ -100,7 +108,9 @@ module kernel_unpack #(
       fill_q <= rest_fill + (take ? fill_t'(WordUnits) : '0);
       held_q <= take ? rest | (held_t'(word_i) << (32'(rest_fill) * 8 * Unit)) : rest;
       if (send) begin
-        left_q <= last ? '0 : left_q - 32'(Bytes);
+        left_q <= last_q ? '0 : left_q - 32'(Bytes);
+        some_q <= !last_q;
+        last_q <= last_q || left_q <= 32'(2 * Bytes);
         first_q <= 1'b0;
       end
     end
@@ -110,7 +120,7 @@ module kernel_unpack #(
     if (send) begin
       for (int unsigned i = 0; i < Bytes; i++) tdata_o[8*i+:8] <= keep[i] ? held_q[i/Unit][8*(i%Unit)+:8] : '0;
       tkeep_o <= keep;
-      tlast_o <= last || packet_ends;
+      tlast_o <= last_q || packet_ends;
       first_o <= first_q;
     end
   end
@@ -134,6 +144,9 @@ module kernel_unpack #(
       NeverOverfull_A :
       assert (32'(fill_q) <= Units)
       else $error("kernel_unpack: more units than there is room for");
+      FollowsFromLeft_A :
+      assert (some_q == (left_q != '0) && last_q == (left_q <= 32'(Bytes)))
+      else $error("kernel_unpack: what is registered of the bytes left is not so");
     end
   end
 `endif

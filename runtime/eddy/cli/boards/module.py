@@ -244,7 +244,8 @@ def print_checks(module: str, findings: Sequence[Finding], took_s: float) -> Non
     table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
     for finding in findings:
         mark = "[green]pass[/]" if finding.passed else "[red]FAIL[/]" if finding.shown else "[yellow]not shown[/]"
-        table.add_row(finding.check, mark, finding.what if finding.passed else finding.reason)
+        said = f"{finding.what}; unusual: {finding.unusual}" if finding.unusual else finding.what
+        table.add_row(finding.check, mark, said if finding.passed else finding.reason)
     Console().print(table)
     typer.echo(f"eddy: the check took {took_s:.0f} s of processor", err=True)
 
