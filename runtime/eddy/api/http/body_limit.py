@@ -19,7 +19,8 @@ class BodyLimitMiddleware:
     Args:
         app: The application behind it.
         limit_bytes: The bound for everything but blobs.
-        blob_limit_bytes: The bound for `PUT /v1/blobs/...`, and for what is sent to a session.
+        blob_limit_bytes: The bound for `PUT /v1/blobs/...`, for what is sent to a session, and for what boards
+            send to a pool.
     """
 
     def __init__(self, app: ASGIApp, limit_bytes: int, blob_limit_bytes: int) -> None:
@@ -32,7 +33,7 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        large = scope["path"].startswith(("/v1/blobs/", "/v1/sessions/"))
+        large = scope["path"].startswith(("/v1/blobs/", "/v1/sessions/", "/v1/transfers/"))
         limit = self._blob_limit_bytes if large else self._limit_bytes
         declared = _declared_length(scope)
         if declared is not None and declared > limit:

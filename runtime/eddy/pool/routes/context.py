@@ -30,6 +30,7 @@ from eddy.pool.placement.forecast import Forecasts
 from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.routes.bounds import Bounds
+from eddy.pool.routes.open_transfers import OpenTransfers
 from eddy.store.db.numbers import Numbers
 
 TRIALS_PER_S = 4.0
@@ -53,6 +54,7 @@ class HeadParts:
         bounds: How many jobs tenants may have.
         metrics: Of the pool, and of this head.
         sessions: Browsers that are logged in at this head.
+        transfers: Inputs and outputs on their way to and from boards.
         standing: Streams and waits that are open, with what they were opened with.
         held: Requests under way, by tenant.
         rates: Requests of tenants whose number a second is bounded, at this head.
@@ -69,6 +71,7 @@ class HeadParts:
     page_size: int
     table: PoolJobs
     blobs: PoolBlobs
+    transfers: OpenTransfers
     tenants: PoolTenants
     keys: PoolKeys
     rounds: WeightRounds

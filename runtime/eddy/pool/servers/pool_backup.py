@@ -32,8 +32,8 @@ FORMAT = 1
 NOTE = "pool-backup.json"
 LEFT_OUT = ("nats.log", "nats.lock", "nats.pid", "nats.running", "users.lock", "server.log")
 """Of a process that runs, and what it said."""
-HEADS = "heads"
-"""Folder of what heads that run there have read, which is made again from the rest."""
+PASSING = ("heads", "incoming")
+"""Folders of what heads that run there have read, which is made again from the rest, and of bytes that are not whole."""
 STOPS_S, LOOK_S = 5.0, 0.002
 """Wall seconds in which a process stops that was told to, and between two looks."""
 PIECE_BYTES = 1 << 20
@@ -110,8 +110,9 @@ def _written(folder: Path, place: Place, out: IO[bytes]) -> PoolBackupNote:
             at_unix_s = time.time()
             for path in sorted(folder.rglob("*")):
                 name, is_kept = path.relative_to(folder).as_posix(), path.name not in LEFT_OUT
-                if path.is_file() and is_kept and path.parent.name != HEADS and not path.is_symlink():
-                    sums[name] = _add(tar, path, name)
+                if path.is_file() and is_kept and path.parent.name not in PASSING and not path.is_symlink():
+                    with contextlib.suppress(FileNotFoundError):  # bytes that heads were about to take away
+                        sums[name] = _add(tar, path, name)
             paused_s = time.monotonic() - began_s
         note = PoolBackupNote(FORMAT, at_unix_s, paused_s, sums)
         text = json.dumps(asdict(note)).encode()
