@@ -34,6 +34,7 @@ from eddy.pool.jetstream.naming import load_pool_numbers
 from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.records.records import PoolBoard
+from eddy.pool.routes.open_transfers import OpenTransfers
 from eddy.pool.servers.admission import board_account, pool_account
 from eddy.pool.servers.nats_server import free_port, server_binary
 from PIL import Image
@@ -231,7 +232,13 @@ async def a_head(pool: str, creds: str = "") -> AsyncIterator[Link]:
     async with open_pool(pool, "head", WAIT_S, creds=creds) as link:
         await steadily(lambda: load_pool_numbers(link))
         lead = Leader(link, "head")
-        gate = BoardRequestHandler(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods)
+        gate = BoardRequestHandler(
+            link,
+            lead.mirror.on_board,
+            WeightRounds(lead.mirror).weights,
+            lead.mirror.floods,
+            OpenTransfers("http://head"),
+        )
         running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
         try:
             await asyncio.wait_for(lead.mirror.whole.wait(), WAIT_S)

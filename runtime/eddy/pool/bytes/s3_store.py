@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
@@ -24,8 +25,8 @@ SENDING = 4
 CONNECT_S, READ_S, AGAIN_S = 5, 20, 10
 """Wall seconds until a store does not answer: for a connection, for the next bytes, and for tries in all."""
 MARK = "pool"
-_FULL = ("507", "StorageFull", "QuotaExceeded", "InsufficientStorage", "no writable volumes", "No space left")
-_AWAY = ("500", "502", "503", "504", "error sending request", "SlowDown", "timed out", "ServiceUnavailable")
+_FULL = re.compile(r"status code: 507|<Code>(StorageFull|QuotaExceeded|InsufficientStorage)|no writable volumes")
+_AWAY = re.compile(r"status code: (5\d\d|429)|error sending request|<Code>SlowDown|timed out|error decoding response")
 """What a store, or the way to it, says of itself, in texts of the client: it tells kinds of failure by them alone."""
 
 
@@ -73,7 +74,10 @@ class S3Store:
         self._pool = pool
         with self._translated():
             if make:
-                await self._calls.put_async(self._objects, f"{pool}/{MARK}", b"-")
+                try:
+                    await self._calls.put_async(self._objects, f"{pool}/{MARK}", b"-")
+                except FileNotFoundError as none:
+                    raise StorageFailed(f"There is no bucket for {self.place}: make it first.") from none
             with suppress(FileNotFoundError):
                 await self._calls.head_async(self._objects, f"{pool}/{MARK}")
                 return True
@@ -138,9 +142,9 @@ class S3Store:
             yield
         except self._failure as failure:
             text = str(failure)
-            if any(word in text for word in _FULL):
+            if _FULL.search(text):
                 raise StorageFull(f"{self.place} is full: give it more room, or remove outputs.") from failure
-            if any(word in text for word in _AWAY):
+            if _AWAY.search(text):
                 raise BytesAway(f"{self.place} does not answer") from failure
             raise StorageFailed(f"{self.place} refuses this: {text.splitlines()[0][:300]}") from failure
 

@@ -68,7 +68,7 @@ class PoolBlobs:
     """
 
     def __init__(self, link: Link) -> None:
-        self._link, self._bytes = link, link.bytes
+        self._link = link
         self._seen: OrderedDict[BlobName, float] = OrderedDict()
         self._right: OrderedDict[BlobName, SeenBlob] = OrderedDict()
         """What was found to be what its name says, as it was then."""
@@ -95,7 +95,7 @@ class PoolBlobs:
         return None
 
     async def _is_there(self, name: BlobName, kept: Reference) -> bool:
-        found = await self._bytes.look(name)
+        found = await self._link.bytes.look(name)
         self._seen.pop(name, None)
         if found is None or found.size_bytes != kept.size_bytes:
             return False
@@ -162,15 +162,13 @@ class PoolBlobs:
         self, account: TenantBytes, sha: str, reference: str, most_bytes: int
     ) -> AsyncIterator[Reservation]:
         """Take bytes inside the block. What is not kept then goes, and so does what the reference was of before."""
-        before = account.blobs.get(sha, {}).get(reference)
         reservation = Reservation(account, sha, reference, most_bytes)
         try:
             async with reservation:
                 yield reservation
         finally:
-            leave = {*reservation.named} | ({before.at} if before is not None else set())
             with anyio.CancelScope(shield=True), suppress(*UNDONE):
-                await self._remove_unnamed(account, sha, leave - {reservation.kept_at})
+                await self._remove_unnamed(account, sha, reservation.named - {reservation.kept_at})
 
     async def _share(self, reservation: Reservation, size_bytes: int) -> BlobName | None:
         """Announce what is about to be referred to; answers what is there of it and stays. None where nothing is: it is
@@ -189,19 +187,19 @@ class PoolBlobs:
         name = BlobName.new(incoming.tenant, sha)
         first = STEP_BYTES if incoming.declared_bytes is None else incoming.declared_bytes
         await reservation.grow(first, name.generation)
-        self._bytes.check_room(first)
-        draft = await asyncio.to_thread(self._bytes.draft)
+        self._link.bytes.check_room(first)
+        draft = await asyncio.to_thread(self._link.bytes.draft)
         try:
             async with aclosing(_gathered(reservation.renewing(chunks))) as pieces:
                 async for piece in pieces:
                     size += len(piece)
                     if size > reservation.size_bytes:
                         await reservation.grow(size + STEP_BYTES, name.generation)
-                        self._bytes.check_room(STEP_BYTES)
+                        self._link.bytes.check_room(STEP_BYTES)
                     await asyncio.to_thread(draft.write, piece)
             _check(draft.sha256, sha)
-            await self._bytes.keep(draft, name)
-            self._note(name, await self._bytes.look(name), size)
+            await self._link.bytes.keep(draft, name)
+            self._note(name, await self._link.bytes.look(name), size)
         finally:
             with anyio.CancelScope(shield=True):
                 await asyncio.to_thread(draft.drop)
@@ -220,12 +218,12 @@ class PoolBlobs:
         return kept is not None and await self._is_right(BlobName(tenant, sha256, kept.at))
 
     async def _is_right(self, name: BlobName) -> bool:
-        if (found := await self._bytes.look(name)) is None:
+        if (found := await self._link.bytes.look(name)) is None:
             return False
         if self._right.get(name) == found:
             return True
         digest, size = hashlib.sha256(), 0
-        async with aclosing(self._bytes.pieces(name, 0, found.size_bytes)) as pieces:
+        async with aclosing(self._link.bytes.pieces(name, 0, found.size_bytes)) as pieces:
             async for piece in pieces:
                 digest.update(piece)
                 size += len(piece)
@@ -249,7 +247,7 @@ class PoolBlobs:
                 await account.wait_caught_up()
             async with self._reserved(account, sha256, reference, MOST_BYTES) as reservation:
                 shared = await self._share(reservation, account.size(sha256) or 0)
-                found = None if shared is None else await self._bytes.look(shared)
+                found = None if shared is None else await self._link.bytes.look(shared)
                 if found is None:
                     return False
                 await reservation.keep(found.size_bytes)
@@ -294,7 +292,7 @@ class PoolBlobs:
             name = BlobName(account.tenant, sha, generation)
             self._seen.pop(name, None)
             self._right.pop(name, None)
-            await self._bytes.remove(name)
+            await self._link.bytes.remove(name)
 
     async def pieces(
         self, tenant: str, sha256: str, begin: int = 0, stop: int | None = None
@@ -332,7 +330,7 @@ class PoolBlobs:
         if not is_whole and not await self._is_right(name):
             raise damaged(name.sha256)
         digest, size, last = hashlib.sha256(), 0, b""
-        async with aclosing(self._bytes.pieces(name, begin, stop)) as pieces:
+        async with aclosing(self._link.bytes.pieces(name, begin, stop)) as pieces:
             async for piece in pieces:
                 size += len(piece)
                 if is_whole:

@@ -1,10 +1,10 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""How much of what the servers may keep is for records of jobs, so that there is room for what a pool cannot do without.
+"""How much of what the servers may keep is for records of jobs: there is room for what a pool cannot do without.
 
 Servers keep all streams of a pool together up to one bound, and refuse everything beyond it: leases, ends of jobs, and
 what operators do, too. So events are bounded, once, when a head first finds them without a bound; and heads take
-submissions until records use their part. Tenants' bytes lie elsewhere. Nobody tells what the bound of the servers is. But they
-say whether they could set so much aside, each of them that would keep it.
+submissions until records use their part. Tenants' bytes lie elsewhere. Nobody tells what the bound of the servers is.
+But they say whether they could set so much aside, each of them that would keep it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ TRIED_BYTES = tuple(eighths << power - 3 for power in range(50, 23, -1) for eigh
 TENANT_BYTES = 1 << 30
 """What a tenant may keep whose operator says nothing, as on a board, and a quarter of all at most."""
 RECORDS, RECORDS_PART = "eddy_records_bytes", 1 / 3
-"""What the note is called, and the part of what the servers can set aside. A record is written again as its job goes on,
-and a file is compacted later: as much again is room for that, and the rest for leases, ends and operators."""
+"""What the note is called, and the part of what the servers can set aside. A record is written again as its job goes
+on, and a file is compacted later: as much again is room for that, and the rest for leases, ends and operators."""
 PROBE, PROBE_S, PROBE_BYTES = "EDDY_PROBE", 5.0, 1 << 16
 """The stream that is set aside to see whether it can be, for a moment. Wall seconds that heads wait for another's.
 Bytes of it while the store is divided."""

@@ -34,8 +34,9 @@ from eddy.core.units import format_bytes, format_size
 from eddy.pool.bytes.byte_store import MOVED
 from eddy.pool.connection.refusals import UNDONE, code_of
 from eddy.pool.connection.tasks import ended
-from eddy.pool.jetstream.bucket_reader import confirm_bucket, watch_bucket
+from eddy.pool.jetstream.bucket_reader import confirm_bucket, operation_of, watch_bucket
 from eddy.pool.jetstream.store_anomalies import StoreAnomalies
+from eddy.pool.records.record_json import NO_SENSE, parse_json
 
 BUCKET, STREAM = "eddy_bytes", "KV_eddy_bytes"
 OWNER = ""
@@ -77,6 +78,10 @@ class Reference:
     revision: int
     since: int
     at: str = MOVED
+
+
+class EntryReplaced(asyncio.TimeoutError):
+    """An entry is another than whoever would take its place knew."""
 
 
 class TenantBytes:
@@ -264,7 +269,8 @@ class TenantBytes:
             more: What the entry says beside.
 
         Raises:
-            TimeoutError: It did not come back, or another entry is there than should be.
+            TimeoutError: It did not come back.
+            EntryReplaced: Another entry is there than should be.
         """
         name = secrets.token_hex(8)
         waiting = self._announced[name] = asyncio.get_running_loop().create_future()
@@ -279,7 +285,7 @@ class TenantBytes:
         except APIError as refused:
             if code_of(refused) not in WRONG_LAST_SEQUENCE:
                 raise
-            raise asyncio.TimeoutError("what was on its way for so long was given up") from refused
+            raise EntryReplaced("what was on its way for so long was given up") from refused
         finally:
             self._announced.pop(name, None)
 
@@ -296,6 +302,18 @@ class TenantBytes:
                 raise
             return False
         return True
+
+    async def last_entry(self, sha: str, reference: str) -> tuple[int, str]:
+        """The revision of an entry, and of which generation it is; 0 and "" where there is none."""
+        try:
+            message = await self._js.get_last_msg(STREAM, f"$KV.{BUCKET}.{self._entry(sha, reference)}")
+        except NotFoundError:
+            return 0, ""
+        try:
+            at = str(parse_json(message.data).get("at", MOVED)) if operation_of(message.headers) is None else ""
+        except NO_SENSE:
+            at = MOVED
+        return int(message.seq or 0), at
 
     async def _publish(self, sha: str, reference: str, value: bytes, headers: dict[str, str] | None) -> int:
         subject = f"$KV.{BUCKET}.{self._entry(sha, reference)}"
@@ -316,7 +334,7 @@ class Reservation:
 
     Attributes:
         account, sha: As given.
-        named: Generations that were announced.
+        named: Generations that were announced, and the one that was referred to before.
         kept_at: The one that is referred to now; "" for none.
         size_bytes: How many are set aside.
     """
@@ -393,8 +411,16 @@ class Reservation:
         await self.renew()
         self._unsure = True
         with anyio.CancelScope(shield=True):
-            await self.account.announce(self.sha, self._reference, size_bytes, self._at)
+            known = self.account.blobs.get(self.sha, {}).get(self._reference)
+            last, before = (0, "") if known is None else (known.revision, known.at)
+            while True:
+                try:
+                    await self.account.announce(self.sha, self._reference, size_bytes, self._at, last=last)
+                    break
+                except EntryReplaced:
+                    last, before = await self.account.last_entry(self.sha, self._reference)
         self._unsure, self.kept_at = False, self._at
+        self.named |= {before} - {""}
 
 
 class ByteAccounts:

@@ -1,6 +1,7 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""`/v1/transfers` at a head: inputs to boards, and outputs from them, at addresses that it gave to one board for one time
-(`eddy.pool.connection.transfer`). They are no tenant's to ask for."""
+"""`/v1/transfers` at a head: inputs to boards and outputs from them, at addresses that it gave to one board, for once.
+
+No tenant may ask for one. """
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ NOTE = "pool-backup.json"
 LEFT_OUT = ("nats.log", "nats.lock", "nats.pid", "nats.running", "users.lock", "server.log")
 """Of a process that runs, and what it said."""
 PASSING = ("heads", "incoming")
-"""Folders of what heads that run there have read, which is made again from the rest, and of bytes that are not whole."""
+"""Folders of what heads that run there have read, which is made again, and of bytes that are not whole."""
 STOPS_S, LOOK_S = 5.0, 0.002
 """Wall seconds in which a process stops that was told to, and between two looks."""
 PIECE_BYTES = 1 << 20
