@@ -381,7 +381,7 @@ def test_what_a_server_without_accounts_kept_is_there(tmp_path: Path) -> None:
         async with open_pool(str(server.admission.head_file), "head", WAIT_S) as link:
             await PoolBlobs(link).put("ada", DATA)
 
-    async def fetched(server: NatsServer) -> bytes:
+    async def kept(server: NatsServer) -> bytes:
         async with open_pool(str(server.admission.head_file), "head", WAIT_S) as link:
             return await fetched(PoolBlobs(link), "ada", SHA)
 
@@ -390,7 +390,7 @@ def test_what_a_server_without_accounts_kept_is_there(tmp_path: Path) -> None:
     store = tmp_path / "jetstream" / "jetstream"
     (store / "eddy").rename(store / "$G")
     with unhurried(), NatsServer(tmp_path).running() as server:
-        assert asyncio.run(fetched(server)) == DATA
+        assert asyncio.run(kept(server)) == DATA
 
 
 def test_one_server_runs_over_a_folder_and_no_other_is_taken_for_it(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api.http.problems import MEDIA_TYPE, BodyTooLarge, document
@@ -60,6 +61,13 @@ async def drain(scope: Scope, receive: Receive) -> None:
         message = await receive()
         taken += len(message.get("body", b""))
         more = message.get("more_body", False)
+
+
+async def drain_rest(request: Request) -> None:
+    """The same of what has not come yet of a request that was being read. Where all has, nothing more comes, and whoever
+    waited for it would do so until the client goes away."""
+    if not request._stream_consumed:
+        await drain(request.scope, request.receive)
 
 
 def _counted(scope: Scope, receive: Receive, limit: int) -> Receive:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import tempfile
+import weakref
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -65,7 +67,8 @@ class S3Store:
             )  # fmt: skip
         except BaseError as wrong:
             raise InvalidRequest(f"{self.place}: {wrong}.", field="bytes", asked=self.place) from wrong
-        self._drafts = tempfile.TemporaryDirectory(prefix="eddy-incoming-")
+        self._drafts = Path(tempfile.mkdtemp(prefix="eddy-incoming-"))
+        weakref.finalize(self, shutil.rmtree, self._drafts, True)  # at the end of the process, at the latest
         self._sending = asyncio.Semaphore(SENDING)
         self._pool = ""
 
@@ -85,7 +88,7 @@ class S3Store:
 
     def draft(self) -> DraftFile:
         """As in `ByteStore`."""
-        return DraftFile(Path(self._drafts.name))
+        return DraftFile(self._drafts)
 
     def check_room(self, more_bytes: int) -> None:
         """As in `ByteStore`: the store says so itself."""

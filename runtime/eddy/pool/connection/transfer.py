@@ -118,7 +118,7 @@ def refusal(answer: httpx.Response, body: bytes) -> Exception:
     """What a head's refusal of a transfer is for a board."""
     try:
         said = httpx.Response(200, content=body).json()
-        code, message = str(said["code"]), str(said["message"])
+        code, message = str(said["code"]), str(said["detail"])
     except (KeyError, TypeError, ValueError):
         return ConnectionError(f"a head answers {answer.status_code}")
     if code == DamagedBlob.code:

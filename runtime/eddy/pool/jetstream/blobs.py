@@ -168,7 +168,7 @@ class PoolBlobs:
                 yield reservation
         finally:
             with anyio.CancelScope(shield=True), suppress(*UNDONE):
-                await self._remove_unnamed(account, sha, reservation.named - {reservation.kept_at})
+                await self._remove_unnamed(account, sha, reservation.named)
 
     async def _share(self, reservation: Reservation, size_bytes: int) -> BlobName | None:
         """Announce what is about to be referred to; answers what is there of it and stays. None where nothing is: it is

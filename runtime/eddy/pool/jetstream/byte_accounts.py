@@ -335,13 +335,12 @@ class Reservation:
     Attributes:
         account, sha: As given.
         named: Generations that were announced, and the one that was referred to before.
-        kept_at: The one that is referred to now; "" for none.
         size_bytes: How many are set aside.
     """
 
     def __init__(self, account: TenantBytes, sha: str, reference: str, most_bytes: int) -> None:
         self.account, self.sha, self._reference, self._most_bytes = account, sha, reference, most_bytes
-        self.named, self.kept_at, self.size_bytes = set[str](), "", 0
+        self.named, self.size_bytes = set[str](), 0
         self._mark = f"{COMING}{secrets.token_hex(8)}"
         self._announced = self._unsure = False
         self._since = self._revision = 0
@@ -419,7 +418,7 @@ class Reservation:
                     break
                 except EntryReplaced:
                     last, before = await self.account.last_entry(self.sha, self._reference)
-        self._unsure, self.kept_at = False, self._at
+        self._unsure = False
         self.named |= {before} - {""}
 
 

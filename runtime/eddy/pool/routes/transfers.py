@@ -1,7 +1,7 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """`/v1/transfers` at a head: inputs to boards and outputs from them, at addresses that it gave to one board, for once.
 
-No tenant may ask for one. """
+No tenant may ask for one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from eddy.api.http.body_limit import drain
+from eddy.api.http.body_limit import drain_rest
 from eddy.core.errors import NotFound, StorageFull, StorageQuotaExceeded
 from eddy.pool.connection.token_bucket import TokenBucket
 from eddy.pool.connection.transfer import DamagedBlob
@@ -60,7 +60,7 @@ async def take_output(name: Name, request: Request, parts: Parts, secret: Secret
     try:
         await parts.blobs.store(incoming, body())
     except (StorageQuotaExceeded, StorageFull) as refused:
-        await drain(request.scope, request.receive)
+        await drain_rest(request)
         if isinstance(refused, StorageQuotaExceeded):  # wherever the job is computed, its tenant has no room for this
             error, now_s = {"code": "job-failed", "cause": refused.code, "message": refused.message}, parts.table.now()
             with contextlib.suppress(JobFenced):
