@@ -64,7 +64,7 @@ async def drain(scope: Scope, receive: Receive) -> None:
 
 
 async def drain_rest(request: Request) -> None:
-    """The same of what has not come yet of a request that was being read. Where all has, nothing more comes, and whoever
+    """The same of what has not come yet of a request that was being read. Where all has, nothing more comes, and who
     waited for it would do so until the client goes away."""
     if not request._stream_consumed:
         await drain(request.scope, request.receive)

@@ -255,8 +255,9 @@ def serve(
 
         log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
         folder = Path(data).expanduser()
+        named = pool or str(folder / "head.json")
         settings = HeadSettings(
-            pool=pool or str(folder / "head.json"),
+            pool=named,
             bitstreams=bitstreams_folder(bitstreams),
             key_file=folder / "operator.key",
             name=name or f"{socket.gethostname()}-{time.time_ns():x}",
@@ -271,7 +272,7 @@ def serve(
             connections=ConnectionLimits(max_connections, max_connections_per_client),
             retention=JobBounds(retention_age_s, retention_jobs, retention_jobs_per_tenant),
             folder=folder / "heads",
-            bytes=bytes_at or str(folder / "bytes"),
+            bytes=bytes_at or ("" if Path(named).is_file() else str(folder / "bytes")),
             url=url,
         )
         head = Head(settings)
