@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from eddy.api.http.body_limit import drain_rest
+from eddy.api.http.request_checks import drain_rest
 from eddy.core.errors import NotFound, StorageFull, StorageQuotaExceeded
 from eddy.pool.connection.token_bucket import TokenBucket
 from eddy.pool.connection.transfer import DamagedBlob
