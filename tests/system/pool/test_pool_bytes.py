@@ -23,7 +23,6 @@ from eddy.cli.demo.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.bytes.byte_store import BlobName
-from eddy.pool.bytes.folder_store import FolderStore
 from eddy.pool.connection.transfer import PIECE_BYTES, DamagedBlob
 from eddy.pool.head import output_collector
 from eddy.pool.head.head_server import Head
@@ -157,7 +156,8 @@ def test_one_tenant_cannot_fill_the_disk_and_a_full_one_can_be_operated(pool: Po
 
     def full(_: Path) -> int:
         """A disk on which 5 MB are free beside what is reserved."""
-        return (5 << 20) + FolderStore._reserved(parts_of(head).link.bytes) - in_its_loop(head, there) + total
+        store: Any = parts_of(head).link.bytes
+        return int((5 << 20) + store._reserved() - in_its_loop(head, there) + total)
 
     def room(path: Path) -> int:
         return full_bytes[0]

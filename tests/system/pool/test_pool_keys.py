@@ -171,7 +171,7 @@ def test_an_address_is_good_once_for_the_board_that_asked_and_as_long_as_the_job
                 with pytest.raises(JobFenced):
                     await other._ask(what, **about, bytes=1, proof=proof.digest)
             address = Address(**await mine._ask("blob", **about, proof=proof.digest))
-            stolen = ({}, Proof().headers, {"Authorization": f"Bearer {proof.digest}"})
+            stolen: tuple[dict[str, str], ...] = ({}, Proof().headers, {"Authorization": f"Bearer {proof.digest}"})
             for headers in stolen:
                 assert await got(address, headers) == 404
             assert await got(address, proof.headers, "PUT") == 404, "it is to be fetched from"

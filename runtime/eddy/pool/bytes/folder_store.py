@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from eddy.files import disk_full_error, free_bytes, sync_folder, translate_os_errors, write_private
+from eddy.host.files import disk_full_error, free_bytes, sync_folder, translate_os_errors, write_private
 from eddy.pool.bytes.byte_store import BlobName, SeenBlob
 from eddy.store.bytes.blob_file import BlobFile
 from eddy.store.disk.files import DamagedFile, DraftFile, make_folder
