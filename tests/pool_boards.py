@@ -9,23 +9,27 @@ import hashlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from unittest.mock import patch
+from typing import Any
+from unittest.mock import MagicMock, patch
 
+import httpx
 from eddy.pool.agent.head_client import HeadClient
+from eddy.pool.bytes.byte_store import BlobName
 from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess
-from eddy.pool.connection.streams import STORE
 from eddy.pool.connection.tasks import ended
+from eddy.pool.head.app import create_head
 from eddy.pool.head.board_requests import BoardRequestHandler
-from eddy.pool.jetstream.blob_writer import PIECES_OF
-from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.blobs import MOST_BYTES, PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.jetstream.naming import load_pool_numbers
 from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.records.records import PoolJob
+from eddy.pool.routes.context import HeadParts
 from eddy.pool.servers.nats_server import NatsServer
+from fastapi import FastAPI
 from nats.aio.client import Client as Nats
 from pool_kit import WAIT_S
 
@@ -46,16 +50,28 @@ def unhurried() -> Iterator[None]:
 
 
 class Boards:
-    """A server with boards b1 and b2, a head's gate, and a job of `ada` on b1."""
+    """A server with boards b1 and b2, a head's gate and its HTTP API, and a job of `ada` on b1.
 
-    def __init__(self, server: NatsServer, link: Link, lead: Leader, job: PoolJob) -> None:
-        self.server, self.link, self.lead, self.job = server, link, lead, job
+    Attributes:
+        most_bytes: What a tenant may keep.
+    """
+
+    def __init__(self, server: NatsServer, link: Link, lead: Leader, job: PoolJob, app: FastAPI) -> None:
+        self.server, self.link, self.lead, self.job, self.app = server, link, lead, job, app
+        self.most_bytes = MOST_BYTES
+
+    def http(self) -> httpx.AsyncClient:
+        """Requests to the head, wherever it is said to be."""
+        return httpx.AsyncClient(transport=httpx.ASGITransport(self.app), timeout=WAIT_S)
 
     @contextlib.asynccontextmanager
     async def board(self, name: str, access: PoolAccess | None = None) -> AsyncIterator[tuple[Nats, HeadClient]]:
         given = access or PoolAccess.named(str(self.server.admission.board_file(name)))
         async with connected(given, name, WAIT_S) as nats:
-            yield nats, HeadClient(nats, name)
+            client = HeadClient(nats, name)
+            client._http = self.http()
+            yield nats, client
+            await client.aclose()
 
 
 def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_back_s: float = 600.0) -> None:
@@ -69,11 +85,11 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
 
     async def go() -> None:
         async with open_pool(str(server.admission.head_file), "head", WAIT_S) as link:
-            await load_pool_numbers(link)
+            numbers = await load_pool_numbers(link)
             lead = Leader(link, "head")
-            gate = BoardRequestHandler(
-                link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods
-            )
+            app = create_head(link, lead, MagicMock(), numbers)
+            transfers, mirror = app.state.parts.transfers, lead.mirror
+            gate = BoardRequestHandler(link, mirror.on_board, WeightRounds(mirror).weights, mirror.floods, transfers)
             running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
             try:
                 await PoolBlobs(link).put("ada", DATA)
@@ -82,7 +98,13 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
                 table = PoolJobs(link)
                 job = await table.submit("ada", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
                 job = await table.change(job.id, lambda it: it.place_on("b1", 0.0, {}))
-                await what(Boards(server, link, lead, job))
+                boards = Boards(server, link, lead, job, app)
+
+                async def room(*_: object) -> int:
+                    return boards.most_bytes
+
+                with patch.object(HeadParts, "room", room):
+                    await what(boards)
             finally:
                 await ended(running)
 
@@ -114,9 +136,21 @@ def on_two_links(folder: Path, what: Callable[[Link, Link], Awaitable[None]]) ->
         asyncio.run(asyncio.wait_for(go(), 2 * WAIT_S))
 
 
-async def pieces_in(link: Link) -> dict[str, int]:
-    """How many pieces each object has, by their subject."""
-    return (await link.js.stream_info(STORE, subjects_filter=f"{PIECES_OF}>")).state.subjects or {}
+async def objects_in(link: Link) -> dict[BlobName, int]:
+    """What lies in the pool's place for bytes, with sizes."""
+    async with contextlib.aclosing(link.bytes.blobs()) as there:
+        return {name: seen.size_bytes async for name, seen in there}
+
+
+async def fetched(blobs: PoolBlobs, tenant: str, sha256: str) -> bytes:
+    """All bytes of a blob."""
+    return b"".join([piece async for piece in blobs.pieces(tenant, sha256)])
+
+
+def file_of(link: Link, name: BlobName) -> Path:
+    """Where a blob lies, in a folder."""
+    store: Any = link.bytes
+    return Path(store._folder / name.path)
 
 
 async def all_jobs(link: Link) -> list[PoolJob]:

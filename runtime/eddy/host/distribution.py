@@ -32,6 +32,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "board": ("pynq",),
     "kernels": ("ziglang",),
     "pool": ("nats", "sortedcontainers"),
+    "s3": ("obstore",),
     "otel": ("opentelemetry",),
     "oidc": ("joserfc",),
     "studies": ("highspy", "matplotlib"),

@@ -33,7 +33,7 @@ class Heads:
         }
 
     async def fetch(self, job: PoolJob, sha256: str) -> FetchedBlob:
-        return FetchedBlob(self.blobs[sha256], 0.1, "")
+        return FetchedBlob(self.blobs[sha256], 0.1)
 
     async def report_transfer(self, job: PoolJob, fetched: FetchedBlob) -> None:
         pass

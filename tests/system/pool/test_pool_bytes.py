@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hashlib
-import json
 import os
 import threading
 import time
@@ -21,24 +21,21 @@ import httpx
 import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.cli.main import app
-from eddy.core.errors import Conflict, NotFound, StorageQuotaExceeded
-from eddy.pool.agent.head_client import HeadClient
-from eddy.pool.connection.streams import STORE, WRITTEN
-from eddy.pool.connection.transfer import DamagedBlob
+from eddy.core.errors import Conflict, NotFound
+from eddy.pool.bytes.byte_store import BlobName
+from eddy.pool.connection.transfer import PIECE_BYTES, DamagedBlob
 from eddy.pool.head import output_collector
-from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.head.head_server import Head
 from eddy.pool.head.output_collector import OutputCollector
-from eddy.pool.jetstream.blob_writer import PIECE_BYTES, PIECES_OF, BlobWriter, find_object
 from eddy.pool.jetstream.blobs import IncomingBlob, PoolBlobs
+from eddy.pool.jetstream.budget import TENANT_BYTES
 from eddy.pool.jetstream.byte_accounts import OWNER, REFERENCE_BYTES
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link, open_pool
-from eddy.pool.placement.rounds import WeightRounds
-from eddy.pool.records.records import JobPart, PoolJob
+from eddy.pool.records.records import JobFenced, JobPart, PoolJob
 from eddy.pool.routes.context import HeadParts
 from eddy.pool.servers.nats_server import NatsServer
-from pool_boards import SHA, Boards, on_two_links, pieces_in, unhurried, with_boards
+from pool_boards import SHA, Boards, fetched, file_of, objects_in, on_two_links, unhurried, with_boards
 from pool_kit import WAIT_S, Pool, asking, in_its_loop, parts_of, until
 from typer.testing import CliRunner
 
@@ -107,7 +104,7 @@ def test_what_is_refused_leaves_nothing(pool: Pool) -> None:
     pool.tenant(head)
 
     async def left(parts: HeadParts) -> tuple[int, int]:
-        return (await parts.link.js.stream_info(STORE)).state.messages, (await parts.link.accounts.of("ada")).total
+        return len(await objects_in(parts.link)), (await parts.link.accounts.of("ada")).total
 
     with asking(head.url, pool.keys["ada"]) as ada:
         for data in (b"x", bytes(3 * PIECE_BYTES)):
@@ -126,7 +123,7 @@ def test_heads_that_are_asked_at_once_take_no_more_than_a_tenant_may_keep(pool: 
     seen, over = [0], threading.Event()
 
     async def stored(parts: HeadParts) -> int:
-        return int((await parts.link.js.stream_info(STORE)).state.bytes)
+        return sum((await objects_in(parts.link)).values())
 
     def watch() -> None:
         while not over.is_set():
@@ -146,50 +143,90 @@ def test_heads_that_are_asked_at_once_take_no_more_than_a_tenant_may_keep(pool: 
     assert max(seen) <= most
 
 
-def test_one_tenant_cannot_fill_the_pool_and_a_full_one_can_be_operated(pool: Pool) -> None:
-    """A store of 60 MB. By itself a tenant has a part of it; where an operator gave one more than there is, others
-    cannot store either, and jobs that are there end, boards stay, and operators act."""
+def test_one_tenant_cannot_fill_the_disk_and_a_full_one_can_be_operated(pool: Pool) -> None:
+    """By itself a tenant has a part of it; where an operator gave one more than there is, others cannot store either,
+    and jobs that are there end, boards stay, and operators act. Nothing half written stays."""
     head = pool.head("a")
     eve, grace = pool.tenant(head, "eve"), pool.tenant(head, "grace")
     operator, budget = pool.operator(head), parts_of(head).link.budget
-    assert 20 << 20 < budget.blobs_bytes < STORE_BYTES // 2
+    assert budget.tenant_bytes == min(TENANT_BYTES, budget.blobs_bytes // 4)
     pool.board("b1")
     until(lambda: pool.present(operator) == {"b1"})
+    total = in_its_loop(head, there)
 
-    def fill(api: httpx.Client, code: str) -> int:
-        sent = 0
+    def full(_: Path) -> int:
+        """A disk on which 5 MB are free beside what is reserved."""
+        store: Any = parts_of(head).link.bytes
+        return int((5 << 20) + store._reserved() - in_its_loop(head, there) + total)
+
+    def room(path: Path) -> int:
+        return full_bytes[0]
+
+    full_bytes = [1 << 40]
+
+    def fill(api: httpx.Client) -> httpx.Response:
         while (answer := put(api, os.urandom(1 << 20))).status_code == 201:
-            sent += 1
-            assert sent < 60
-        assert (answer.status_code, answer.json()["code"]) == (507, code)
-        return sent
+            full_bytes[0] = full(Path())
+        return answer
 
-    def others_work() -> None:
+    with (
+        asking(head.url, pool.keys["eve"]) as api,
+        asking(head.url, pool.keys["grace"]) as other,
+        patch("eddy.pool.bytes.folder_store.free_bytes", room),
+    ):
+        operator.change_tenant("eve", max_blob_bytes=3 << 20)
+        assert fill(api).json()["code"] == "storage-quota-exceeded"
         photograph("grace", 1, 0, 1).submit(grace).wait(timeout_s=WAIT_S)
-        operator.add_tenant(f"t{time.time_ns()}")
-        operator.transport.json("PUT", "/v1/pool/boards/b1", body={"because": "a look"})
-        operator.transport.json("PUT", "/v1/pool/boards/b1", body={"because": ""})
-        assert pool.present(operator) == {"b1"}
-
-    with asking(head.url, pool.keys["eve"]) as api, asking(head.url, pool.keys["grace"]) as other:
-        assert fill(api, "storage-quota-exceeded") == budget.tenant_bytes // cost(1 << 20)
-        others_work()
         pool.hold("b1")
         running = photograph("grace", 1, 1, 2).submit(grace)
         operator.change_tenant("eve", max_blob_bytes=1 << 40)
-        fill(api, "storage-full")
-        refused = put(other, os.urandom(1 << 20))
-        assert (refused.status_code, refused.json()["code"]) == (507, "storage-full")
+        full_bytes[0] = full(Path())
+        for each in (api, other):
+            refused = fill(each)
+            assert (refused.status_code, refused.json()["code"]) == (507, "storage-full")
+        assert in_its_loop(head, drafts) == 0
         queued = other.post("/v1/jobs", json={"application": APP}).json()["id"]
         assert other.delete(f"/v1/jobs/{queued}").status_code == 202
         assert pool.present(operator) == {"b1"}
         assert operator.add_tenant("last")["key"]
-        assert operator.transport.json("GET", "/v1/pool")["store"]["most_blobs_bytes"] == budget.blobs_bytes
+        store = operator.transport.json("GET", "/v1/pool")["store"]
+        assert store["most_blobs_bytes"] == budget.blobs_bytes
+        assert store["blobs_bytes"] == in_its_loop(head, there)
         for blob in eve.blobs():
             eve.delete_blob(blob["sha256"])
+        full_bytes[0] = full(Path())
         pool.release("b1")
         running.wait(timeout_s=WAIT_S)
         assert put(other, os.urandom(1 << 20)).status_code == 201
+
+
+def test_a_disk_that_ends_in_the_midst_leaves_nothing(pool: Pool) -> None:
+    """Though there seemed to be room, the system refuses a write, or the last synchronisation."""
+    head = pool.head("a")
+    pool.tenant(head)
+
+    def ends(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with asking(head.url, pool.keys["ada"]) as api:
+        for call in ("pwrite", "fsync"):
+            with patch(f"eddy.store.disk.files.os.{call}", ends):
+                refused = put(api, os.urandom(3 << 20))
+            assert (refused.status_code, refused.json()["code"]) == (507, "storage-full")
+            assert (in_its_loop(head, there), in_its_loop(head, drafts)) == (0, 0)
+            assert api.get("/v1/quota").json()["blob_bytes"] == 0
+        assert put(api, os.urandom(3 << 20)).status_code == 201
+
+
+async def there(parts: HeadParts) -> int:
+    """Bytes that lie in the place."""
+    return sum((await objects_in(parts.link)).values())
+
+
+async def drafts(parts: HeadParts) -> int:
+    """Files on their way in."""
+    store: Any = parts.link.bytes
+    return len([*(store._folder / "incoming").iterdir()])
 
 
 def test_outputs_are_removed_by_their_tenant_and_by_nobody_else(pool: Pool) -> None:
@@ -237,28 +274,23 @@ def test_outputs_are_removed_by_their_tenant_and_by_nobody_else(pool: Pool) -> N
 # Beneath HTTP ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_killed_head_left_behind_is_taken_away_and_what_is_whole_is_its_tenants(tmp_path: Path) -> None:
-    """Also the blobs of a release that counted nothing."""
-
+def test_what_a_killed_head_left_behind_is_taken_away(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
         link, blobs = boards.link, PoolBlobs(boards.link)
-        await link.blobs.put(f"ada/{hashlib.sha256(b'old').hexdigest()}", b"old")
-        killed = BlobWriter(link, "ada/never")
-        await killed.write(b"piece")
+        draft = link.bytes.draft()
+        draft.write(b"piece")
+        await link.bytes.keep(draft, BlobName.new("ada", draft.sha256))
         account = await link.accounts.of("ada")
-        await account.announce("1" * 64, OWNER, 5_000, coming=True)
+        await account.announce("1" * 64, OWNER, 5_000, "0" * 16, coming=True)
         before = account.total
         collector = OutputCollector(link, boards.lead, blobs)
         await collector.sweep()
-        assert len(await pieces_in(link)) == 4, "it may be on its way"
+        assert len(await objects_in(link)) == 3, "it may be on its way"
         with patch.object(output_collector, "SETTLED_S", -10.0):
             await collector.sweep()
-        assert len(await pieces_in(link)) == 3
-        assert account.total == before - 5_000 + 3
-        assert account.is_referenced(hashlib.sha256(b"old").hexdigest(), OWNER)
-        assert (await blobs.fetch("ada", SHA)).data
-        assert await blobs.release("ada", hashlib.sha256(b"old").hexdigest(), OWNER)
-        assert len(await pieces_in(link)) == 2
+        assert len(await objects_in(link)) == 2
+        assert account.total == before - 5_000 - REFERENCE_BYTES
+        assert await fetched(blobs, "ada", SHA)
 
     with_boards(tmp_path, check)
 
@@ -290,51 +322,26 @@ def test_outputs_that_nobody_can_fetch_are_taken_away(tmp_path: Path) -> None:
             await boards.lead.mirror.wait_caught_up()
             await collector.tidy(ended)
             assert str(ended.id) not in account.of_jobs
-            assert (await blobs.fetch("ada", good)).data == b"good"
+            assert await fetched(blobs, "ada", good) == b"good"
 
     with_boards(tmp_path, check)
 
 
-@contextlib.asynccontextmanager
-async def bounded(boards: Boards, most_bytes: int) -> AsyncIterator[HeadClient]:
-    """Board b2, at a head that lets a tenant keep so much."""
-
-    async def room(_: str) -> int:
-        return most_bytes
-
-    lead = boards.lead
-    gate = BoardRequestHandler(
-        boards.link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods, room
-    )
-
-    async with boards.board("b2") as (_, asking_board):
-
-        async def asked(_: float, ask: Any) -> Any:
-            answer = await gate._answered("b2", json.dumps(dict(ask)).encode())
-            if "error" in answer:
-                raise StorageQuotaExceeded(answer["error"]["message"], code=answer["error"]["code"])
-            return answer["ok"]
-
-        with patch.object(asking_board, "_asked", asked):
-            yield asking_board
-
-
 def test_a_job_whose_outputs_have_no_room_fails_and_says_so(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
-        table = PoolJobs(boards.link)
+        table, account = PoolJobs(boards.link), await boards.link.accounts.of("ada")
         job = await table.submit("ada", {"application": "a", "batch": 4})
         job = await table.change(job.id, lambda it: it.place_on("b2", 0.0, {}))
-        account = await boards.link.accounts.of("ada")
-        async with bounded(boards, account.total + 3_000) as mine:
+        boards.most_bytes = account.total + 3_000
+        async with boards.board("b2") as (_, mine):
             await mine.put(job, bytes(1_000))
-            with pytest.raises(StorageQuotaExceeded) as refused:
+            with pytest.raises(JobFenced):  # its board drops it
                 await mine.put(job, os.urandom(300_000))
-            assert refused.value.details["code"] == "placed-elsewhere", "its board drops it"
         now = await table.job(job.id)
         assert now.error is not None
         assert (now.state, now.error["cause"]) == ("failed", "storage-quota-exceeded")
         assert "delete blobs" in now.error["message"]
-        assert (await boards.link.js.stream_info(WRITTEN)).state.messages == 0
+        assert len(await objects_in(boards.link)) == 3
         await OutputCollector(boards.link, boards.lead, PoolBlobs(boards.link)).tidy(now)
         assert str(job.id) not in account.of_jobs
 
@@ -403,14 +410,15 @@ def test_a_damaged_piece_ends_no_answer_as_if_it_were_whole(pool: Pool) -> None:
     path = f"/v1/jobs/{job}/outputs/y"
 
     def damage(content: bytes, place: int) -> None:
+        """Let a piece of it be zeros; none for -1."""
+
         async def do(parts: HeadParts) -> None:
-            kept = await find_object(parts.link, f"ada/{hashlib.sha256(content).hexdigest()}")
-            assert kept is not None
-            subject, size = f"{PIECES_OF}{kept[0].nuid}", len(content)
-            await parts.link.js.purge_stream(STORE, subject=subject)
-            for at, first in enumerate(range(0, size, PIECE_BYTES)):
-                piece = content[first : first + PIECE_BYTES]
-                await parts.link.js.publish(subject, bytes(len(piece)) if at == place else piece)
+            sha = hashlib.sha256(content).hexdigest()
+            (name,) = (each for each in await objects_in(parts.link) if each.sha256 == sha)
+            with file_of(parts.link, name).open("r+b") as file:
+                for first in range(0, len(content), PIECE_BYTES):
+                    piece = content[first : first + PIECE_BYTES]
+                    file.write(bytes(len(piece)) if first == place * PIECE_BYTES else piece)
 
         in_its_loop(head, do)
 
@@ -492,8 +500,8 @@ def test_what_a_client_left_in_the_midst_leaves_nothing_behind(pool: Pool) -> No
     pool.tenant(head)
 
     async def left(parts: HeadParts) -> tuple[int, int, int]:
-        readers = len(await parts.link.js.consumers_info(STORE))
-        return readers, len(await pieces_in(parts.link)), (await parts.link.accounts.of("ada")).total
+        account = await parts.link.accounts.of("ada")
+        return await drafts(parts), len(await objects_in(parts.link)), account.total
 
     with asking(head.url, pool.keys["ada"]) as api:
         data = os.urandom(5 << 20)
@@ -527,7 +535,7 @@ def test_what_boards_and_tenants_write_alike_is_verified(tmp_path: Path) -> None
                 await blobs.store(IncomingBlob("ada", sha, OWNER, None, 1 << 40), wrong())
         account = await one.accounts.of("ada")
         await account.wait_caught_up()
-        assert (account.total, len(await pieces_in(one))) == (cost(5), 1)
+        assert (account.total, len(await objects_in(one))) == (cost(5), 1)
 
     on_two_links(tmp_path, check)
 

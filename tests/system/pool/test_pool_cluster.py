@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,11 +35,13 @@ from eddy.pool.jetstream.naming import load_pool_numbers
 from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.records.records import PoolBoard
+from eddy.pool.routes.open_transfers import OpenTransfers
 from eddy.pool.servers.admission import board_account, pool_account
 from eddy.pool.servers.nats_server import free_port, server_binary
 from PIL import Image
 from pool_boards import unhurried
 from pool_kit import WAIT_S, until
+from s3_kit import S3Server
 from typer.testing import CliRunner
 
 FACTS = PoolBoard("b1", "k", 1, 1, ("a",), False, "s")
@@ -150,10 +153,12 @@ class Machines:
 
 def test_the_page_on_clusters_works_as_it_is_written(tmp_path: Path) -> None:
     """Three servers, two heads, two boards and a tenant, each typed as the page has it; then a server is lost."""
-    machines = Machines(tmp_path)
     *before, last = steps()
     assert {step.machine for step in before} == {"one", "two", "three", "bench-1", "bench-2"}
-    with machines.running():
+    with contextlib.ExitStack() as there:
+        there.enter_context(S3Server(tmp_path / "s3").running())
+        machines = Machines(tmp_path)
+        there.enter_context(machines.running())
         for step in before:
             machines.runs(step)
         picture = np.tile(np.arange(256, dtype="u1"), (256, 1))
@@ -228,16 +233,28 @@ def servers_of(configurations: Sequence[dict[str, Any]], folder: Path) -> Iterat
 @contextlib.asynccontextmanager
 async def a_head(pool: str, creds: str = "") -> AsyncIterator[Link]:
     """A head that places and answers boards; what says where it is says who it is."""
-    async with open_pool(pool, "head", WAIT_S, creds=creds) as link:
-        await steadily(lambda: load_pool_numbers(link))
-        lead = Leader(link, "head")
-        gate = BoardRequestHandler(link, lead.mirror.on_board, WeightRounds(lead.mirror).weights, lead.mirror.floods)
-        running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
-        try:
-            await asyncio.wait_for(lead.mirror.whole.wait(), WAIT_S)
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_pool(pool, "head", WAIT_S, creds=creds, bytes_at=folder) as link, _leading(link):
             yield link
-        finally:
-            await ended(running)
+
+
+@contextlib.asynccontextmanager
+async def _leading(link: Link) -> AsyncIterator[None]:
+    await steadily(lambda: load_pool_numbers(link))
+    lead = Leader(link, "head")
+    gate = BoardRequestHandler(
+        link,
+        lead.mirror.on_board,
+        WeightRounds(lead.mirror).weights,
+        lead.mirror.floods,
+        OpenTransfers("http://head"),
+    )
+    running = [asyncio.ensure_future(each.run()) for each in (gate, lead)]
+    try:
+        await asyncio.wait_for(lead.mirror.whole.wait(), WAIT_S)
+        yield
+    finally:
+        await ended(running)
 
 
 async def _gets_a_job(link: Link, board: str, pool: str, creds: str = "") -> None:

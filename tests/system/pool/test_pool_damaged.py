@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 from eddy.cli.demo.demo_plan import photograph
-from eddy.pool.jetstream.blob_writer import meta_of
 from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.jetstream.tenant_keys import PoolKeys
 from pool_boards import unhurried
@@ -132,7 +131,7 @@ def test_what_is_kept_of_a_blob_that_cannot_be_read_is_written_again(pool: Pool)
         assert ada.put(f"/v1/blobs/{sha}", content=data).status_code == 201
 
         async def damage(link: Link) -> None:
-            await link.js.publish(meta_of(f"ada/{sha}"), HALF, headers={"Nats-Rollup": "sub"})
+            await (await link.js.key_value("eddy_bytes")).put(f"ada.{sha}", HALF)
 
         at_the_servers(pool, damage)
         assert ada.get(f"/v1/blobs/{sha}").status_code != 200

@@ -17,9 +17,8 @@ import pytest
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageDamaged, StorageInUse
 from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable, UserKey
-from eddy.pool.connection.streams import STORE, WORK
-from eddy.pool.connection.transfer import FetchedBlob, WaitingBlob, received
-from eddy.pool.head.fetches import MOST_AT_ONCE
+from eddy.pool.connection.streams import WORK
+from eddy.pool.connection.transfer import Address, FetchedBlob, Proof, received
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.boards import forget_board
 from eddy.pool.jetstream.jobs import PoolJobs
@@ -28,7 +27,7 @@ from eddy.pool.records.record_json import to_json
 from eddy.pool.records.records import JobFenced, PoolBoard
 from eddy.pool.servers.admission import PoolAdmission
 from eddy.pool.servers.nats_server import NatsServer
-from pool_boards import DATA, SHA, Boards, unhurried, with_boards
+from pool_boards import DATA, SHA, Boards, fetched, unhurried, with_boards
 from pool_kit import WAIT_S
 
 
@@ -36,14 +35,14 @@ def test_a_board_may_say_nothing_but_its_own(tmp_path: Path) -> None:
     """Each subject is tried with b2's own key; the server says that it is not allowed."""
     forbidden = (
         "eddy.gate.b1", "$KV.eddy_leases.b1", "$KV.eddy_leader.head", "$KV.eddy_jobs.1", "$KV.eddy_keys.x",
-        "eddy.work.b2", "eddy.events.ada.1", "eddy.written.b1.x", "$O.eddy_blobs.C.b2.x", "$O.eddy_blobs.M.x",
+        "eddy.work.b2", "eddy.events.ada.1", "$KV.eddy_bytes.ada.x",
         "$JS.API.INFO",
         "$JS.API.STREAM.LIST", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.KV_eddy_jobs",
         "$JS.API.STREAM.MSG.GET.KV_eddy_jobs",
         "$JS.API.DIRECT.GET.KV_eddy_jobs", "$JS.API.DIRECT.GET.KV_eddy_jobs.$KV.eddy_jobs.1",
-        "$JS.API.STREAM.DELETE.KV_eddy_jobs", "$JS.API.STREAM.PURGE.OBJ_eddy_blobs", "$JS.API.STREAM.CREATE.X",
+        "$JS.API.STREAM.DELETE.KV_eddy_jobs", "$JS.API.STREAM.PURGE.KV_eddy_bytes", "$JS.API.STREAM.CREATE.X",
         "$JS.API.CONSUMER.CREATE.KV_eddy_jobs.x", "$JS.API.CONSUMER.DURABLE.CREATE.EDDY_WORK.x",
-        "$JS.API.CONSUMER.LIST.OBJ_eddy_blobs", "$JS.API.CONSUMER.NAMES.OBJ_eddy_blobs",
+        "$JS.API.CONSUMER.LIST.KV_eddy_bytes", "$JS.API.CONSUMER.NAMES.KV_eddy_bytes",
         "$JS.API.CONSUMER.MSG.NEXT.EDDY_WORK.board-b1", "$JS.ACK.EDDY_WORK.board-b1.1.1.1.1.1", "_INBOX.b1.x",
     )  # fmt: skip
     heard = ("eddy.gate.b2", "eddy.work.>", "eddy.events.>", "$KV.>", "$O.>", "_INBOX.>", "_INBOX.b1.>", ">")
@@ -135,13 +134,13 @@ def test_heads_tell_a_board_of_its_own_jobs_alone(tmp_path: Path) -> None:
             for refused in (
                 other.job(job.id), other.fetch(job, SHA), other.report_started(job), other.put(job, b"x"),
                 other.report_part(job, part, 1.0, None), other.failed(job, {"code": "x"}),
-                other.report_transfer(job, FetchedBlob(b"x", 1.0, "")),
+                other.report_transfer(job, FetchedBlob(b"x", 1.0)),
             ):  # fmt: skip
                 with pytest.raises(JobFenced):
                     await refused
             assert (await mine.report_started(job)).state == "running"
             name = await mine.put(job, DATA[::-1])
-            assert (await PoolBlobs(boards.link).fetch("ada", name)).data == DATA[::-1]
+            assert await fetched(PoolBlobs(boards.link), "ada", name) == DATA[::-1]
             part["outputs"] = {"y": name}
             once = await mine.report_part(job, part, 2.0, None)
             again = await mine.report_part(job, part, 3.0, KERNEL)
@@ -156,36 +155,44 @@ def test_heads_tell_a_board_of_its_own_jobs_alone(tmp_path: Path) -> None:
     with_boards(tmp_path, check)
 
 
-def test_what_boards_fetched_leaves_nothing_behind_and_none_ends_fetches_of_others(tmp_path: Path) -> None:
-    """A server bounds the consumers of a stream; each that is left takes a minute to go by itself."""
+def test_an_address_is_good_once_for_the_board_that_asked_and_as_long_as_the_job_is_there(tmp_path: Path) -> None:
+    """Whoever learns of it has nothing: not another board, nor who has the digest that was told with the question."""
 
     async def check(boards: Boards) -> None:
-        link = boards.link
-        grace = await PoolJobs(link).submit("grace", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
-        await PoolBlobs(link).put("grace", DATA)
-        await PoolJobs(link).change(grace.id, lambda it: it.place_on("b2", 0.0, {}))
-        theirs = await PoolJobs(link).job(grace.id)
+        job, proof, table = boards.job, Proof(), PoolJobs(boards.link)
+        about = {"job": job.id, "token": job.token, "sha256": SHA}
 
-        async def left() -> set[str]:
-            return {str(each.name) for each in await link.js.consumers_info(STORE)}
+        async def got(address: Address, headers: dict[str, str], method: str = "GET") -> int:
+            async with boards.http() as http:
+                return (await http.request(method, address.url, headers=headers, content=b"x")).status_code
 
         async with boards.board("b1") as (_, mine), boards.board("b2") as (_, other):
-            waiting = WaitingBlob(**await other._ask("blob", job=theirs.id, token=theirs.token, sha256=SHA))
-            assert await left() == {waiting.consumer}
-            for _ in range(3):
-                await mine.report_transfer(boards.job, await mine.fetch(boards.job, SHA))
-            assert await left() == {waiting.consumer}, "it goes once its board has what it fetched"
-            own = f"b1-{waiting.consumer.rpartition('-')[2]}"
-            for name in (waiting.consumer, own, "", f"b2-{'0' * 32}"):
-                await mine.report_transfer(boards.job, FetchedBlob(DATA, 1.0, name))
-            for wrong in ("b1-*", ">", f"{own}.x", f"{own}\n", f"b1-\r\nPUB eddy.work.b2 1\r\n{'0' * 32}", 3, None):
+            for what in ("blob", "output"):
+                with pytest.raises(JobFenced):
+                    await other._ask(what, **about, bytes=1, proof=proof.digest)
+            address = Address(**await mine._ask("blob", **about, proof=proof.digest))
+            stolen: tuple[dict[str, str], ...] = ({}, Proof().headers, {"Authorization": f"Bearer {proof.digest}"})
+            for headers in stolen:
+                assert await got(address, headers) == 404
+            assert await got(address, proof.headers, "PUT") == 404, "it is to be fetched from"
+            for wrong in ("x", proof.digest[1:], f"{proof.digest}0", None, 3):
                 with pytest.raises(EddyError):
-                    await mine._ask("sent", job=boards.job.id, bytes=1, took_s=1.0, given_bps=0.0, consumer=wrong)
-            assert await left() == {waiting.consumer}, "no board names another's"
-            for _ in range(2 * MOST_AT_ONCE):
-                await mine._ask("blob", job=boards.job.id, token=boards.job.token, sha256=SHA)
-            assert len(await left()) == MOST_AT_ONCE + 1, "a board that only begins ends its own"
-            assert (await received(other._js, waiting, SHA)).data == DATA
+                    await mine._ask("blob", **about, proof=wrong)
+            assert (await received(mine._http, address, proof, SHA)).data == DATA
+            assert await got(address, proof.headers) == 404, "once"
+            name = hashlib.sha256(b"x").hexdigest()
+            output = Address(**await mine._ask("output", **{**about, "sha256": name}, bytes=1, proof=proof.digest))
+            assert await got(output, Proof().headers, "PUT") == 404
+            assert await got(output, proof.headers) == 404, "it is to be sent to"
+            assert await got(output, proof.headers, "PUT") == 204
+            assert await fetched(PoolBlobs(boards.link), "ada", name) == b"x"
+            with patch("eddy.pool.routes.open_transfers.GOOD_S", -1.0):
+                late = Address(**await mine._ask("blob", **about, proof=proof.digest))
+            assert await got(late, proof.headers) == 404, "it was good for a while"
+            late = Address(**await mine._ask("blob", **about, proof=proof.digest))
+            await table.change(job.id, lambda it: it.recall("gone", 0.0))
+            await table.change(job.id, lambda it: it.place_on("b2", 0.0, {}))
+            assert await got(late, proof.headers) == 404, "the job is on another board"
 
     with_boards(tmp_path, check)
 
@@ -374,16 +381,16 @@ def test_what_a_server_without_accounts_kept_is_there(tmp_path: Path) -> None:
         async with open_pool(str(server.admission.head_file), "head", WAIT_S) as link:
             await PoolBlobs(link).put("ada", DATA)
 
-    async def fetched(server: NatsServer) -> bytes:
+    async def kept(server: NatsServer) -> bytes:
         async with open_pool(str(server.admission.head_file), "head", WAIT_S) as link:
-            return (await PoolBlobs(link).fetch("ada", SHA)).data
+            return await fetched(PoolBlobs(link), "ada", SHA)
 
     with unhurried(), NatsServer(tmp_path).running() as server:
         asyncio.run(stored(server))
     store = tmp_path / "jetstream" / "jetstream"
     (store / "eddy").rename(store / "$G")
     with unhurried(), NatsServer(tmp_path).running() as server:
-        assert asyncio.run(fetched(server)) == DATA
+        assert asyncio.run(kept(server)) == DATA
 
 
 def test_one_server_runs_over_a_folder_and_no_other_is_taken_for_it(tmp_path: Path) -> None:

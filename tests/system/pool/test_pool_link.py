@@ -16,9 +16,9 @@ from unittest.mock import patch
 import pytest
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import KeyScope
-from eddy.pool.connection.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE, WRITTEN
+from eddy.pool.connection.streams import EVENTS, LEASES, MOST_CONSUMERS
 from eddy.pool.connection.tasks import ended
-from eddy.pool.connection.transfer import DamagedBlob, received, sent
+from eddy.pool.connection.transfer import DamagedBlob
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.lease import LeaderLease
@@ -27,10 +27,11 @@ from eddy.pool.jetstream.tenant_keys import PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
 from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.records.records import JobFenced, JobPart, PoolJob
+from eddy.pool.routes.transfers import paced
 from eddy.pool.servers.nats_server import NatsServer
 from eddy.store.account_tables.keys import revoke_after
 from nats.js.kv import KeyValue
-from pool_boards import all_jobs, unhurried
+from pool_boards import all_jobs, fetched, unhurried
 from pool_kit import WAIT_S
 
 REQUEST = {"application": "a", "batch": 8}
@@ -51,32 +52,16 @@ def test_a_blob_is_sent_no_faster_than_its_rate_and_each_tenant_has_its_own(tmp_
         name = await blobs.put("ada", data)
         assert name == hashlib.sha256(data).hexdigest()
         assert await blobs.put("ada", data) == name
-        assert (await blobs.fetch("ada", name)).data == data
-        paced = await received(link.js, await blobs.waiting("ada", name), name, bps)
-        assert paced.data == data
-        assert paced.took_s >= 0.98 * 8 * len(data) / bps
-        assert (await blobs.fetch("ada", await blobs.put("ada", b""))).data == b""
+        assert await fetched(blobs, "ada", name) == data
+        began_s = time.monotonic()
+        assert b"".join([piece async for piece in paced(blobs.pieces("ada", name), bps)]) == data
+        assert time.monotonic() - began_s >= 0.98 * 8 * len(data) / bps
+        assert await fetched(blobs, "ada", await blobs.put("ada", b"")) == b""
         assert await blobs.size("grace", name) is None
         with pytest.raises(NotFound):
-            await blobs.fetch("grace", name)
+            await fetched(blobs, "grace", name)
         with pytest.raises(DamagedBlob):
             await blobs.put("ada", b"other", name)
-
-    on_a_server(tmp_path, check)
-
-
-def test_what_was_fetched_leaves_nothing_behind_at_the_servers(tmp_path: Path) -> None:
-    """A server refuses a consumer beyond 1,000 for a stream; each that is left takes a minute to go by itself."""
-
-    async def check(link: Link) -> None:
-        blobs = PoolBlobs(link)
-        for data in (b"an output", b"", os.urandom(300_000)):
-            name = hashlib.sha256(data).hexdigest()
-            await blobs.take("ada", name, await sent(link.js, "b1", data), len(data))
-            assert (await blobs.fetch("ada", name)).data == data
-        with pytest.raises(DamagedBlob):
-            await blobs.take("ada", "0" * 64, await sent(link.js, "b1", b"something else"), 14)
-        assert [await link.js.consumers_info(stream) for stream in (WRITTEN, STORE)] == [[], []]
 
     on_a_server(tmp_path, check)
 
@@ -104,7 +89,7 @@ def test_a_bucket_that_was_read_or_followed_has_no_reader_left(tmp_path: Path) -
 
 
 def test_more_than_a_thousand_may_fetch_and_follow_at_once_in_a_pool_made_before_too(tmp_path: Path) -> None:
-    streams = (STORE, EVENTS, LEASES, "KV_eddy_keys", "KV_eddy_jobs", "KV_eddy_boards")
+    streams = (EVENTS, LEASES, "KV_eddy_keys", "KV_eddy_jobs", "KV_eddy_boards")
 
     async def check(link: Link) -> None:
         for stream in streams:
@@ -112,7 +97,7 @@ def test_more_than_a_thousand_may_fetch_and_follow_at_once_in_a_pool_made_before
             assert config.max_consumers == MOST_CONSUMERS
             config.max_consumers = -1  # as servers take it: 1,000
             await link.js.update_stream(config)
-        await _made(link.nats, replicas=1)
+        await _made(link.nats, 1, link.bytes)
         for stream in streams:
             assert (await link.js.stream_info(stream)).config.max_consumers == MOST_CONSUMERS
 

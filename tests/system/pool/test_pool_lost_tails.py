@@ -16,14 +16,14 @@ from typing import Any
 import httpx
 import pytest
 from eddy.pool.connection.connection import steadily
-from eddy.pool.connection.streams import EVENTS, STORE, WORK, WRITTEN
+from eddy.pool.connection.streams import EVENTS, WORK
 from eddy.pool.jetstream.link import open_pool
 from eddy.pool.records.records import PoolBoard
 from pool_boards import Boards, all_jobs, unhurried, with_boards
 from pool_kit import WAIT_S, Pool, asking, until
 
 BUCKETS = ("submissions", "jobs", "boards", "leases", "leader", "keys", "bytes")
-STREAMS = (*(f"KV_eddy_{bucket}" for bucket in BUCKETS), STORE, WORK, WRITTEN, EVENTS)
+STREAMS = (*(f"KV_eddy_{bucket}" for bucket in BUCKETS), WORK, EVENTS)
 FACTS = PoolBoard("b1", "k", 1, 1, ("a",), False, "s")
 APP = "image_compression"
 DATA = b"a secret of ada"

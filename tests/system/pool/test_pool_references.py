@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -17,15 +16,16 @@ from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import NotFound
-from eddy.pool.connection.streams import STORE
+from eddy.pool.bytes.byte_store import BlobName
+from eddy.pool.bytes.folder_store import FolderStore
+from eddy.pool.connection.transfer import PIECE_BYTES
 from eddy.pool.head import output_collector
-from eddy.pool.head.output_collector import OutputCollector, last_of_each
-from eddy.pool.jetstream import blob_removal, byte_accounts
-from eddy.pool.jetstream.blob_writer import META_OF, PIECE_BYTES, PIECES_OF, find_object, remove_object
+from eddy.pool.head.output_collector import OutputCollector
+from eddy.pool.jetstream import byte_accounts
 from eddy.pool.jetstream.blobs import IncomingBlob, PoolBlobs
 from eddy.pool.jetstream.byte_accounts import OWNER, REFERENCE_BYTES, Reservation
 from eddy.pool.jetstream.link import Link
-from pool_boards import on_two_links, pieces_in
+from pool_boards import fetched, file_of, objects_in, on_two_links
 
 
 def test_what_many_store_at_once_is_kept_once(tmp_path: Path) -> None:
@@ -38,11 +38,9 @@ def test_what_many_store_at_once_is_kept_once(tmp_path: Path) -> None:
             account = await link.accounts.of("ada")
             await account.wait_caught_up()
             assert account.total == len(data) + 3 * REFERENCE_BYTES
-            assert (await blobs.fetch("ada", name)).data == data
-        kept = await find_object(one, f"ada/{name}")
-        assert kept is not None
-        assert await pieces_in(one) == {f"{PIECES_OF}{kept[0].nuid}": 4}
+            assert await fetched(blobs, "ada", name) == data
         assert (await heads[0].size("grace", name)) is None
+        assert await at_rest(one, two) == {name: len(data)}
 
     on_two_links(tmp_path, check)
 
@@ -60,9 +58,8 @@ def pausing(chance: random.Random) -> Iterator[None]:
         return late
 
     account = byte_accounts.TenantBytes
-    named = ("find_object", "remove_object", "announce_blob", "remove_unreferenced")
-    steps: list[tuple[Any, str]] = [(blob_removal, each) for each in named]
-    steps += [(account, each) for each in ("read_entries", "announce", "withdraw")]
+    steps: list[tuple[Any, str]] = [(PoolBlobs, "_remove_unnamed"), (FolderStore, "remove"), (FolderStore, "keep")]
+    steps += [(FolderStore, "look"), *((account, each) for each in ("read_entries", "announce", "withdraw"))]
     with contextlib.ExitStack() as patches:
         for of, step in steps:
             patches.enter_context(patch.object(of, step, paused(getattr(of, step))))
@@ -122,27 +119,24 @@ def test_what_is_referred_to_is_there_and_nothing_else_whoever_acts_when(
             for name, data in zip(names, contents, strict=True):
                 assert there.get(name, len(data)) == len(data)
                 if name in there:
-                    assert (await heads[1].fetch("ada", name)).data == data
+                    assert await fetched(heads[1], "ada", name) == data
 
     on_two_links(tmp_path, check)
 
 
 async def at_rest(*links: Link) -> dict[str, int]:
     """What ada's blobs have, once it is seen that all that is there is referred to, and counts, and nothing else."""
-    objects = {}
-    async with contextlib.aclosing(last_of_each(links[0].js, f"{META_OF}>")) as metas:
-        async for message in metas:
-            info = json.loads(message.data)
-            objects[info["name"].removeprefix("ada/")] = info
+    objects = await objects_in(links[0])
     for link in links:
         account = await link.accounts.of("ada")
         await account.wait_caught_up()
-        assert {*account.blobs} == {*objects}, account.blobs
+        named = {BlobName("ada", sha, each.at) for sha, of in account.blobs.items() for each in of.values()}
+        assert named == {*objects}, account.blobs
         assert all(not each.coming for references in account.blobs.values() for each in references.values())
         references = sum(len(each) for each in account.blobs.values())
-        assert account.total == sum(info["size"] for info in objects.values()) + REFERENCE_BYTES * references
-        assert await pieces_in(link) == {f"{PIECES_OF}{info['nuid']}": info["chunks"] for info in objects.values()}
-    return {sha: int(info["size"]) for sha, info in objects.items()}
+        sizes = {name.sha256: size for name, size in objects.items()}
+        assert account.total == sum(sizes.values()) + REFERENCE_BYTES * references
+    return sizes
 
 
 def test_what_is_stored_while_its_last_reference_goes_stays(tmp_path: Path) -> None:
@@ -153,17 +147,18 @@ def test_what_is_stored_while_its_last_reference_goes_stays(tmp_path: Path) -> N
         name, heads = hashlib.sha256(data).hexdigest(), [PoolBlobs(link) for link in (one, two)]
         await heads[0].put("ada", data)
 
-        async def meanwhile(link: Link, stored: str) -> Any:
-            if link is one and not seen:
-                seen.append(stored)
-                await heads[1].put("ada", data, reference="7")
-            return await find_object(link, stored)
+        read, seen = byte_accounts.TenantBytes.read_entries, list[str]()
 
-        seen: list[str] = []
-        with patch("eddy.pool.jetstream.blob_removal.find_object", meanwhile):
+        async def meanwhile(account: Any, sha: str) -> Any:
+            if not seen:
+                seen.append(sha)
+                await heads[1].put("ada", data, reference="7")
+            return await read(account, sha)
+
+        with patch.object(byte_accounts.TenantBytes, "read_entries", meanwhile):
             assert await heads[0].release("ada", name, OWNER)
         assert seen
-        assert (await heads[0].fetch("ada", name)).data == data
+        assert await fetched(heads[0], "ada", name) == data
 
     on_two_links(tmp_path, check)
 
@@ -190,7 +185,7 @@ def test_a_reference_given_up_while_the_same_is_made_again_takes_nothing_away(tm
         account = await two.accounts.of("ada")
         await account.wait_caught_up()
         assert [*account.blobs[name]] == ["2"]
-        assert (await heads[1].fetch("ada", name)).data == data
+        assert await fetched(heads[1], "ada", name) == data
         assert account.total == len(data) + REFERENCE_BYTES
 
     on_two_links(tmp_path, check)
@@ -203,9 +198,8 @@ def test_what_is_not_kept_leaves_the_reference_of_before(tmp_path: Path) -> None
         data = os.urandom(1000)
         name, blobs = hashlib.sha256(data).hexdigest(), PoolBlobs(one)
         await blobs.put("ada", data)
-        known = await find_object(two, f"ada/{name}")
-        assert known is not None
-        await one.js.purge_stream("OBJ_eddy_blobs", subject=f"{PIECES_OF}{known[0].nuid}")
+        (known,) = await objects_in(two)
+        file_of(one, known).unlink()
 
         async def gone() -> AsyncIterator[bytes]:
             yield data[:10]
@@ -222,7 +216,7 @@ def test_what_is_not_kept_leaves_the_reference_of_before(tmp_path: Path) -> None
             yield data
 
         await blobs.store(IncomingBlob("ada", name, OWNER, len(data), most), whole())
-        assert (await PoolBlobs(two).fetch("ada", name)).data == data
+        assert await fetched(PoolBlobs(two), "ada", name) == data
         await account.wait_caught_up()
         assert account.total == most
 
@@ -272,14 +266,14 @@ def collector(link: Link, records: Callable[[int], Any] | None = None) -> Output
     return collecting
 
 
-@pytest.mark.parametrize("step", ["announce_going", "read_entries", "remove_object"])
+@pytest.mark.parametrize("step", ["withdraw", "read_entries", "remove"])
 def test_who_refers_to_a_blob_that_goes_stops_that_or_knows(tmp_path: Path, step: str) -> None:
-    """Before it is said to go, before the last look, and after it."""
+    """Before the last reference is given up, before the last look, and after it."""
 
     async def check(one: Link, two: Link) -> None:
         heads, said = [PoolBlobs(link) for link in (one, two)], list[bool]()
         await heads[0].put("ada", DATA)
-        of = blob_removal if step == "remove_object" else byte_accounts.TenantBytes
+        of: Any = FolderStore if step == "remove" else byte_accounts.TenantBytes
         real = getattr(of, step)
 
         async def late(*given: Any) -> Any:
@@ -290,39 +284,32 @@ def test_who_refers_to_a_blob_that_goes_stops_that_or_knows(tmp_path: Path, step
 
         with patch.object(of, step, late):
             assert await heads[0].release("ada", NAME, OWNER)
-        assert said == [step == "announce_going"]
+        assert said == [step == "withdraw"]
         assert await at_rest(one, two) == ({NAME: len(DATA)} if said[0] else {})
 
     on_two_links(tmp_path, check)
 
 
-@pytest.mark.parametrize("referred_to", [False, True])
 @pytest.mark.parametrize("act", ["refer", "store", "sweep"])
-def test_what_a_head_leaves_that_is_killed_as_it_takes_a_blob_away_is_harmless(
-    tmp_path: Path, act: str, referred_to: bool
-) -> None:
+def test_what_a_head_leaves_that_is_killed_as_it_takes_a_blob_away_is_harmless(tmp_path: Path, act: str) -> None:
+    """It has given up the last reference, and its bytes are there still."""
+
     async def check(one: Link, two: Link) -> None:
         blobs, account = PoolBlobs(one), await two.accounts.of("ada")
         await blobs.put("ada", DATA)
-        if referred_to:
-            await blobs.put("ada", DATA, reference="2")
-        kept = await find_object(one, f"ada/{NAME}")
-        assert kept is not None
+        (left,) = await objects_in(one)
         await account.wait_caught_up()
-        await account.announce_going(NAME, kept[1])
         await account.withdraw(NAME, OWNER)
         if act == "refer":
-            assert await blobs.refer("ada", NAME, "7") == referred_to
+            assert not await blobs.refer("ada", NAME, "7")
         elif act == "store":
             await blobs.put("ada", DATA, reference="7")
-            await blobs.tend("ada", NAME)
-        else:
+        with patch.object(output_collector, "SETTLED_S", -10.0):
             await collector(one).sweep()
-        assert await at_rest(one, two) == ({NAME: len(DATA)} if referred_to or act == "store" else {})
-        # It was not killed after all, and had looked: what it takes away now is nobody's.
-        if not referred_to:
-            await remove_object(two, f"ada/{NAME}", *kept)
-            await at_rest(one, two)
+        assert await at_rest(one, two) == ({NAME: len(DATA)} if act == "store" else {})
+        # It was not killed after all: what it takes away now is nobody's.
+        await two.bytes.remove(left)
+        await at_rest(one, two)
 
     on_two_links(tmp_path, check)
 
@@ -344,13 +331,13 @@ def test_a_blob_deleted_while_another_sender_breaks_off_goes_with_it(tmp_path: P
 
 def test_a_blob_deleted_before_its_sender_is_answered_does_not_come_back(tmp_path: Path) -> None:
     async def check(one: Link, two: Link) -> None:
-        heads, close = [PoolBlobs(link) for link in (one, two)], Reservation.close
+        heads, close = [PoolBlobs(link) for link in (one, two)], Reservation.__aexit__
 
-        async def late(reservation: Reservation) -> None:
+        async def late(reservation: Reservation, *how: object) -> None:
             assert await heads[1].release("ada", NAME, OWNER)
-            await close(reservation)
+            await close(reservation, *how)
 
-        with patch.object(Reservation, "close", late):
+        with patch.object(Reservation, "__aexit__", late):
             await heads[0].put("ada", DATA)
         assert await at_rest(one, two) == {}
 
@@ -435,29 +422,24 @@ def test_a_head_follows_a_tenant_for_as_long_as_it_is_at_work_for_it(tmp_path: P
 def test_a_sweep_takes_away_what_a_late_board_wrote_and_what_is_lost_and_leaves_what_just_came(tmp_path: Path) -> None:
     async def check(one: Link, two: Link) -> None:
         blobs = PoolBlobs(one)
-        output, late, lost = [await blobs.put("ada", each, reference="7") for each in (b"output", b"late", b"lost")]
-        kept = await find_object(one, f"ada/{lost}")
-        assert kept is not None
-        await one.js.purge_stream(STORE, subject=f"{PIECES_OF}{kept[0].nuid}")
+        output, late = [await blobs.put("ada", each, reference="7") for each in (b"output", b"late")]
         account = await one.accounts.of("ada")
-        await account.withdraw(lost, "7")
-        await one.js.purge_stream(byte_accounts.STREAM, subject=f"$KV.{byte_accounts.BUCKET}.ada.{lost}.>")
 
         async def job(number: int) -> Any:
             return SimpleNamespace(id=number, tenant="ada", output_blobs=frozenset([output]))
 
         given_up = await blobs.put("ada", b"given up, by a head that was killed before it took it away")
         await account.withdraw(given_up, OWNER)
-        found_before, put = output_collector.last_of_each, list[str]()
+        there, put = FolderStore.blobs, list[str]()
 
-        async def beside(*given: Any, **more: Any) -> AsyncIterator[Any]:
+        async def beside(store: FolderStore) -> AsyncIterator[Any]:
             if not put:
                 put.append(await PoolBlobs(two).put("ada", DATA))
-            async with contextlib.aclosing(found_before(*given, **more)) as messages:
-                async for message in messages:
-                    yield message
+            async with contextlib.aclosing(there(store)) as found:
+                async for each in found:
+                    yield each
 
-        with patch.object(output_collector, "last_of_each", beside):
+        with patch.object(FolderStore, "blobs", beside), patch.object(output_collector, "SETTLED_S", -10.0):
             await collector(one, job).sweep()
         assert await at_rest(one, two) == {output: 6, NAME: len(DATA)}
         assert [*account.blobs[output]] == ["7"]
@@ -482,8 +464,6 @@ def test_who_reads_beside_uploads_and_removals_meets_no_damage(tmp_path: Path) -
                     seen.add("bytes")
                 except NotFound:
                     seen.add("none")
-                except asyncio.TimeoutError:  # pieces went while they were fetched: who asks again is told
-                    seen.add("again")
 
         readers = [asyncio.ensure_future(read(blobs)) for blobs in reads for _ in range(3)]
         with pausing(random.Random(7)):
@@ -495,5 +475,4 @@ def test_who_reads_beside_uploads_and_removals_meets_no_damage(tmp_path: Path) -
         await asyncio.gather(*readers)
         assert "bytes" in seen
 
-    with patch("eddy.pool.connection.transfer.PIECE_S", 0.5):
-        on_two_links(tmp_path, check)
+    on_two_links(tmp_path, check)

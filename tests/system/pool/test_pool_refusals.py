@@ -16,11 +16,11 @@ import httpx
 import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.core.errors import StorageFull
-from eddy.pool.connection.streams import KEPT, PASSING_ON, STORE
-from eddy.pool.jetstream.blob_writer import PIECE_BYTES, PIECES_OF, find_object, meta_of
+from eddy.pool.connection.streams import KEPT, PASSING_ON
+from eddy.pool.connection.transfer import PIECE_BYTES
 from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.servers.nats_server import NatsServer
-from pool_boards import unhurried
+from pool_boards import file_of, objects_in, unhurried
 from pool_kit import WAIT_S, Pool, asking, until
 
 APP = "image_compression"
@@ -76,22 +76,23 @@ def held_back(pool: Pool) -> float:
     return float(sum(board["held_back_s"] for board in boards))
 
 
-async def lose_a_piece(link: Link, name: str) -> None:
-    known = await find_object(link, name)
-    assert known is not None
-    piece = await link.js.get_last_msg(STORE, f"{PIECES_OF}{known[0].nuid}")
-    await link.js.delete_msg(STORE, int(piece.seq or 0))
+async def file_named(link: Link, sha: str) -> Path:
+    (name,) = (each for each in await objects_in(link) if each.sha256 == sha)
+    return file_of(link, name)
 
 
-async def lose_all(link: Link, name: str) -> None:
-    await link.js.purge_stream(STORE, subject=meta_of(name))
+async def lose_a_piece(link: Link, sha: str) -> None:
+    file = await file_named(link, sha)
+    os.truncate(file, file.stat().st_size - 5)
 
 
-async def damage_a_piece(link: Link, name: str) -> None:
-    known = await find_object(link, name)
-    assert known is not None
-    await lose_a_piece(link, name)
-    await link.js.publish(f"{PIECES_OF}{known[0].nuid}", bytes(ITEM_BYTES))
+async def lose_all(link: Link, sha: str) -> None:
+    (await file_named(link, sha)).unlink()
+
+
+async def damage_a_piece(link: Link, sha: str) -> None:
+    with (await file_named(link, sha)).open("r+b") as file:
+        file.write(bytes(100))
 
 
 @pytest.mark.parametrize("harm", [lose_a_piece, lose_all, damage_a_piece])
@@ -102,7 +103,7 @@ def test_an_input_that_is_damaged_ends_its_job_and_holds_no_board_back(
         data, good = os.urandom(ITEM_BYTES), os.urandom(ITEM_BYTES)
         sha = hashlib.sha256(data).hexdigest()
         assert put(ada, data).status_code == put(ada, good).status_code == 201
-        at_the_servers(pool, lambda link: harm(link, f"ada/{sha}"))
+        at_the_servers(pool, lambda link: harm(link, sha))
         bad = submit(ada, data)
         assert ended(ada, submit(ada, good))["state"] == "succeeded"
         failed = ended(ada, bad)
@@ -128,7 +129,7 @@ def test_a_large_blob_that_lost_a_piece_is_told_and_repaired(
     sha = hashlib.sha256(data).hexdigest()
     with tenant_of(pool) as ada:
         assert (put(ada, data).status_code, put(ada, data).status_code) == (201, 200)
-        at_the_servers(pool, lambda link: harm(link, f"ada/{sha}"))
+        at_the_servers(pool, lambda link: harm(link, sha))
         assert ada.get(f"/v1/blobs/{sha}").json()["code"] == "file-damaged"
         assert (put(ada, data).status_code, put(ada, data).status_code) == (201, 200)
         assert ada.get(f"/v1/blobs/{sha}").content == data

@@ -6,14 +6,15 @@ from __future__ import annotations
 import hashlib
 import os
 
-from eddy.pool.connection.streams import EVENTS, STORE
+from eddy.pool.connection.streams import EVENTS
 from eddy.pool.routes.context import HeadParts
+from pool_boards import objects_in
 from pool_kit import Pool, asking, in_its_loop, until
 from system.pool.test_pool_bytes import APP, put
 
 
 async def bytes_there(parts: HeadParts) -> int:
-    return int((await parts.link.js.stream_info(STORE)).state.bytes)
+    return sum((await objects_in(parts.link)).values())
 
 
 async def events_of(parts: HeadParts) -> dict[str, int]:
@@ -50,6 +51,6 @@ def test_a_tenant_goes_with_its_bytes_and_another_stays(pool: Pool) -> None:
             for data in (ours, theirs):
                 assert grace.get(f"/v1/blobs/{hashlib.sha256(data).hexdigest()}").content == data
             assert [job["state"] for job in grace.get("/v1/jobs").json()["jobs"]] == ["queued"]
-    until(lambda: in_its_loop(one, bytes_there) < before - 400_000, saw=lambda: in_its_loop(one, bytes_there))
+    until(lambda: in_its_loop(one, bytes_there) == before // 2, saw=lambda: in_its_loop(one, bytes_there))
     until(lambda: in_its_loop(one, events_of)["ada"] == 0, saw=lambda: in_its_loop(one, events_of))
     assert in_its_loop(one, events_of)["grace"] > 0

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import NotFound
-from eddy.pool.connection.streams import EVENTS, STORE
+from eddy.pool.connection.streams import EVENTS
 from eddy.pool.connection.tasks import ended
 from eddy.pool.head import record_collector
 from eddy.pool.head.record_collector import RecordCollector
@@ -61,7 +61,7 @@ class Pool:
 
     async def counts(self) -> dict[str, int]:
         """Messages of each stream."""
-        names = ("KV_eddy_jobs", "KV_eddy_submissions", STORE, EVENTS)
+        names = ("KV_eddy_jobs", "KV_eddy_submissions", "KV_eddy_bytes", EVENTS)
         return {name: int((await self.link.js.stream_info(name)).state.messages) for name in names}
 
     def figures(self) -> list[Any]:

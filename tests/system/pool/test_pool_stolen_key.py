@@ -15,9 +15,9 @@ import pytest
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.connection.connection import steadily
-from eddy.pool.connection.streams import EVENTS, WORK, WRITTEN
+from eddy.pool.connection.streams import EVENTS, WORK
 from eddy.pool.connection.tasks import ended
-from eddy.pool.connection.transfer import DamagedBlob, sent
+from eddy.pool.connection.transfer import Address, DamagedBlob, Proof, sent
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.mirror.flood_guard import LEASES, MOST, REQUESTS
@@ -26,13 +26,13 @@ from eddy.pool.records.records import PoolBoard, PoolJob
 from eddy.pool.routes.rendering import render_job
 from eddy.pool.servers.admission import MOST_BUFFERED
 from nats.aio.client import Client as Nats
-from pool_boards import DATA, SHA, Boards, with_boards
+from pool_boards import DATA, SHA, Boards, fetched, objects_in, with_boards
 from pool_kit import WAIT_S
 
 FACTS = PoolBoard("b1", "k", 1, 1, ("a",), False, "s")
 STREAMS = (
-    *("KV_eddy_jobs", "KV_eddy_submissions", "KV_eddy_boards", "KV_eddy_keys", "OBJ_eddy_blobs"),
-    *(WORK, EVENTS, WRITTEN),
+    *("KV_eddy_jobs", "KV_eddy_submissions", "KV_eddy_boards", "KV_eddy_keys", "KV_eddy_bytes"),
+    *(WORK, EVENTS),
 )
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.EDDY_WORK.board-b1"
 
@@ -50,7 +50,7 @@ def test_no_answer_goes_where_a_board_may_not_write(tmp_path: Path) -> None:
     """Whoever asks names the subject of the answer. The servers and heads write with rights of their own."""
     targets = (
         *("$KV.eddy_jobs.1", "$KV.eddy_keys.tenant.ada", "$KV.eddy_boards.b2", "eddy.events.ada.1", "eddy.work.b2"),
-        *("eddy.written.b2.x", "$JS.API.STREAM.PURGE.OBJ_eddy_blobs", "$JS.API.STREAM.DELETE.KV_eddy_jobs"),
+        *("$KV.eddy_bytes.ada.x", "$JS.API.STREAM.PURGE.KV_eddy_bytes", "$JS.API.STREAM.DELETE.KV_eddy_jobs"),
         *("eddy.gate.b2", "$JS.API.CONSUMER.DELETE.EDDY_WORK.board-b2", "_INBOX.b2.x.y"),
     )
 
@@ -82,7 +82,7 @@ def test_no_header_takes_anything_away(tmp_path: Path) -> None:
         async with boards.board("b1") as (nats, _):
             before = await kept(boards)
             for rollup in ("all", "sub"):
-                for subject in ("eddy.written.b1.x", "$O.eddy_blobs.C.b1.x", "eddy.gate.b1", "$KV.eddy_leases.b1"):
+                for subject in ("$KV.eddy_bytes.ada.x", "eddy.gate.b1", "$KV.eddy_leases.b1"):
                     await nats.publish(subject, b"x", headers={"Nats-Rollup": rollup})
             await nats.flush()
             await asyncio.sleep(0.5)
@@ -93,65 +93,39 @@ def test_no_header_takes_anything_away(tmp_path: Path) -> None:
             await nats.flush()
             await asyncio.sleep(0.5)
             assert await boards.link.leases.get("b2")
-        assert (await PoolBlobs(boards.link).fetch("ada", SHA)).data == DATA
+        assert await fetched(PoolBlobs(boards.link), "ada", SHA) == DATA
 
     with patch("eddy.pool.connection.streams.LEASE_S", 600.0):  # no lease ends meanwhile, however slow the machine is
         with_boards(tmp_path, check)
 
 
 def test_a_board_cannot_change_what_is_stored(tmp_path: Path) -> None:
-    """Neither in place of a blob, nor before the tenant stores it; pieces go once they were looked at."""
+    """Neither in place of a blob, nor before the tenant stores it; nothing of it stays."""
 
     async def check(boards: Boards) -> None:
         blobs, later = PoolBlobs(boards.link), hashlib.sha256(b"later").hexdigest()
-        async with boards.board("b1") as (nats, mine):
-            about = {"job": boards.job.id, "token": boards.job.token}
-            for sha in (SHA, later):
-                pieces = await sent(nats.jetstream(), "b1", b"something else")
-                ask = {**about, "sha256": sha, "pieces": pieces, "bytes": len(b"something else")}
-                with pytest.raises(EddyError, match="have sha256"):  # both: it would tell what the tenant has
-                    await mine._ask("written", **ask)
-            small = f"b1.{'0' * 32}"
-            for byte in b"later":
-                await nats.jetstream().publish(f"eddy.written.{small}", bytes([byte]))
-            with pytest.raises(EddyError, match="have sha256"):
-                await mine._ask("written", **about, sha256=later, pieces=small, bytes=len(b"later"))
-            for wrong in ({"bytes": -1}, {"bytes": 1 << 40}, {"pieces": "b2.x"}, {"sha256": "../x"}, {"bytes": "x"}):
-                pieces = await sent(nats.jetstream(), "b1", b"y")
+        async with boards.board("b1") as (_, mine):
+            about, proof = {"job": boards.job.id, "token": boards.job.token}, Proof()
+            before = await objects_in(boards.link)
+            for sha in (SHA, later):  # both: it would tell what the tenant has
+                for data, said in ((b"something else", 14), (b"later", 3), (b"late", 5), (b"", 5)):
+                    ask = {**about, "sha256": sha, "bytes": said, "proof": proof.digest}
+                    address = Address(**await mine._ask("output", **ask))
+                    with pytest.raises(DamagedBlob):
+                        await sent(mine._http, address, proof, data)
+            for wrong in ({"bytes": -1}, {"bytes": 1 << 40}, {"sha256": "../x"}, {"bytes": "x"}, {"proof": "x"}):
                 with pytest.raises(EddyError):
-                    await mine._ask("written", **{**about, "sha256": later, "pieces": pieces, "bytes": 1, **wrong})
+                    await mine._ask("output", **{**about, "sha256": later, "bytes": 1, "proof": proof.digest, **wrong})
+            assert await objects_in(boards.link) == before
             name = await mine.put(boards.job, b"an output")
-            assert (await blobs.fetch("ada", name)).data == b"an output"
+            assert await fetched(blobs, "ada", name) == b"an output"
             with pytest.raises(DamagedBlob):
                 await blobs.put("ada", b"x", later)
             await blobs.put("ada", b"later")
-            assert (await blobs.fetch("ada", later)).data == b"later"
-            assert (await blobs.fetch("ada", SHA)).data == DATA
+            assert await fetched(blobs, "ada", later) == b"later"
+            assert await fetched(blobs, "ada", SHA) == DATA
 
     with_boards(tmp_path, check)
-
-
-@pytest.mark.parametrize("size_bytes", [1 << 10, 2 << 20])
-def test_outputs_that_a_board_never_wrote_keep_no_others_from_being_checked(tmp_path: Path, size_bytes: int) -> None:
-    """A head waits for their pieces, of large ones one at a time; those of other boards do not wait for all of them."""
-    many = 40
-
-    async def check(boards: Boards) -> None:
-        table = PoolJobs(boards.link)
-        job = await table.submit("ada", {"application": "a", "batch": 4, "inputs": {"x": [SHA]}})
-        job = await table.change(job.id, lambda it: it.place_on("b2", 0.0, {}))
-        async with boards.board("b1") as (_, mine), boards.board("b2") as (_, other):
-            about = {"job": job.id, "token": job.token, "sha256": "0" * 64, "bytes": size_bytes}
-            asks = [asyncio.ensure_future(other._ask("written", **about, pieces=f"b2.{n:032x}")) for n in range(many)]
-            await asyncio.sleep(0.5)
-            output = bytes(size_bytes)
-            name = await steadily(lambda: mine.put(boards.job, output))
-            assert not all(ask.done() for ask in asks), "it was checked before the last of theirs"
-            assert (await PoolBlobs(boards.link).fetch("ada", name)).data == output
-            await ended(asks)
-
-    with patch("eddy.pool.connection.transfer.PIECE_S", 1.0):
-        with_boards(tmp_path, check)
 
 
 def part(**wrong: Any) -> dict[str, Any]:

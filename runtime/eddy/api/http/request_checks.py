@@ -62,7 +62,7 @@ class RequestChecks:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        large = scope["path"].startswith(("/v1/blobs/", "/v1/sessions/"))
+        large = scope["path"].startswith(("/v1/blobs/", "/v1/sessions/", "/v1/transfers/"))
         limit = self._blob_limit_bytes if large else self._limit_bytes
         head = _Head(scope)
         declared = head.declared_bytes
@@ -186,6 +186,13 @@ async def drain(scope: Scope, receive: Receive) -> None:
         message = await receive()
         taken += len(message.get("body", b""))
         more = message.get("more_body", False)
+
+
+async def drain_rest(request: Request) -> None:
+    """The same of what has not come yet of a request that was being read. Where all has, nothing more comes, and who
+    waited for it would do so until the client goes away."""
+    if not request._stream_consumed:
+        await drain(request.scope, request.receive)
 
 
 def _counted(scope: Scope, receive: Receive, limit: int) -> Receive:

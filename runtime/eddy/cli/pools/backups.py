@@ -41,6 +41,7 @@ def backup(
 def restore(
     file: _File,
     data: Annotated[str, typer.Option("--data", help="Directory that is to be made.")],
+    bytes_at: Annotated[str, typer.Option("--bytes", help="Where the pool's bytes lie, if not in the backup.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Make a pool's folder of a backup. Boards drop what they have of the pool that went on, and join this one."""
@@ -51,7 +52,7 @@ def restore(
 
         folder = Path(data).expanduser()
         note = unpack(file, folder)
-        asyncio.run(asyncio.wait_for(_renewed(folder), RENEW_S))
+        asyncio.run(asyncio.wait_for(_renewed(folder, bytes_at), RENEW_S))
     if as_json:
         print_json({"data": str(folder), "at_unix_s": note.at_unix_s, "files": len(note.sums)})
     else:
@@ -68,7 +69,7 @@ def _place(folder: Path) -> Any:
     return places[0] if places else None
 
 
-async def _renewed(folder: Path) -> None:
+async def _renewed(folder: Path, bytes_at: str) -> None:
     """Tell the pool of a folder from the one that it is a copy of, at an address that nobody else knows."""
     import asyncio
 
@@ -86,7 +87,7 @@ async def _renewed(folder: Path) -> None:
         await asyncio.to_thread(server.start)
         urls = f"tls://{server.host}:{server.port}"
         replace(PoolAccess.named(str(admission.head_file)), urls=urls).write(alone)
-        async with open_pool(str(alone), "restore") as link:
+        async with open_pool(str(alone), "restore", bytes_at=bytes_at) as link:
             await renew_pool_numbers(link)
     finally:
         await asyncio.to_thread(server.stop)

@@ -216,6 +216,13 @@ def serve(
     name: Annotated[str, typer.Option("--name", help="Of this head; empty is host and process.")] = "",
     policy: Annotated[str, typer.Option("--policy", help="Policy that places, as `eddy place --method`.")] = "prompt",
     egress_bps: Annotated[float, typer.Option("--egress-bps", help="What the store may send in all (bits/s).")] = 1e9,
+    bytes_at: Annotated[
+        str,
+        typer.Option(
+            "--bytes", help="Where inputs and outputs lie: a folder that all heads share, or s3://BUCKET/PREFIX."
+        ),
+    ] = "",
+    url: Annotated[str, typer.Option("--url", help="Where boards reach this head, if not by its host and port.")] = "",
     replicas: Annotated[
         int, typer.Option("--replicas", help="NATS servers that keep each bucket; 0 is 3 of three or more, else 1.")
     ] = 0,
@@ -249,8 +256,9 @@ def serve(
 
         log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
         folder = Path(data).expanduser()
+        named = pool or str(folder / "head.json")
         settings = HeadSettings(
-            pool=pool or str(folder / "head.json"),
+            pool=named,
             bitstreams=bitstreams_folder(bitstreams),
             key_file=folder / "operator.key",
             name=name or f"{socket.gethostname()}-{time.time_ns():x}",
@@ -267,6 +275,8 @@ def serve(
             ),
             retention=JobBounds(retention_age_s, retention_jobs, retention_jobs_per_tenant),
             folder=folder / "heads",
+            bytes=bytes_at or ("" if Path(named).is_file() else str(folder / "bytes")),
+            url=url,
         )
         head = Head(settings)
 

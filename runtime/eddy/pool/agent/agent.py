@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -85,8 +85,11 @@ class Agent:
         while True:
             try:
                 name, access = self._settings.name, self._settings.access
-                async with connected(access(), f"board {name}", board=name, access_now=access) as nats:
-                    await self._in_pool(HeadClient(nats, name))
+                async with (
+                    connected(access(), f"board {name}", board=name, access_now=access) as nats,
+                    aclosing(HeadClient(nats, name)) as pool,
+                ):
+                    await self._in_pool(pool)
             except PoolUnreachable as away:
                 _log.warning("the pool does not answer; the board works on alone", reason=away.message)
             except AWAY as failure:

@@ -1,35 +1,39 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""The pool as a board has it: requests to heads, its lease, its queue, and bytes it was told the names of."""
+"""The pool as a board has it: requests to heads, its lease, its queue, and bytes at addresses that heads gave it."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+import httpx
 from nats.aio.client import Client as Nats
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js import JetStreamContext
 
-from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, StorageFull
+from eddy.core.errors import (
+    Conflict,
+    EddyError,
+    InvalidRequest,
+    NotFound,
+    StorageFailed,
+    StorageFull,
+    StorageQuotaExceeded,
+)
 from eddy.pool.connection import connection
 from eddy.pool.connection.credentials import PoolReplaced, PoolUnreachable
 from eddy.pool.connection.refusals import PoolRefused
 from eddy.pool.connection.streams import GATE, WORK
-from eddy.pool.connection.transfer import DamagedBlob, FetchedBlob, WaitingBlob, received, sent
+from eddy.pool.connection.transfer import SILENT_S, Address, DamagedBlob, FetchedBlob, Proof, received, sent
 from eddy.pool.records.record_json import board_from_json, job_from_json, to_json
 from eddy.pool.records.records import JobFenced, PoolBoard, PoolJob
 
 ANSWER_S = 5.0
 """Wall seconds a head has to answer."""
-CHECKED_BYTES_S = 1e6
-"""Bytes a second that a head checks at the least."""
-
-
-NOT_NOW = (PoolUnreachable.code, PoolRefused.code, StorageFull.code, Conflict.code)
+NOT_NOW = (PoolUnreachable.code, PoolRefused.code, StorageFull.code, StorageFailed.code, Conflict.code)
 """Codes of answers that are not this board's matter, nor its jobs': too many changed a record at once, say."""
 
 
@@ -57,24 +61,21 @@ class HeadClient:
     """
 
     def __init__(self, nats: Nats, board: str) -> None:
-        self._nats, self.board = nats, board
+        self._nats, self.board, self._http = nats, board, httpx.AsyncClient(timeout=SILENT_S, trust_env=False)
         self._js: JetStreamContext = nats.jetstream(timeout=connection.CALL_S)
         self._pool = ""
         self._connection = -1
 
     async def _ask(self, what: str, **details: Any) -> Any:
-        return await self._asked(ANSWER_S, {"what": what, **details})
-
-    async def _asked(self, answer_s: float, ask: Mapping[str, Any]) -> Any:
-        """An answer, which a head has `answer_s` wall seconds for.
+        """A head's answer.
 
         Raises:
             Fenced: The job is not this board's, or not under this token.
             EddyError: A head refused it otherwise.
             NatsTimeout: No head, or no server, answers now.
         """
-        body = json.dumps(ask).encode()
-        answer = json.loads((await self._nats.request(f"{GATE}.{self.board}", body, timeout=answer_s)).data)
+        body = json.dumps({"what": what, **details}).encode()
+        answer = json.loads((await self._nats.request(f"{GATE}.{self.board}", body, timeout=ANSWER_S)).data)
         if "error" not in answer:
             return answer["ok"]
         code, message = answer["error"]["code"], answer["error"]["message"]
@@ -177,29 +178,37 @@ class HeadClient:
         """An input, at the rate the job was given.
 
         Raises:
-            DamagedBlob: It is something else, or not all of it comes though the servers answer.
+            DamagedBlob: It is something else.
         """
-        told = await self._ask("blob", job=job.id, token=job.token, sha256=sha256)
-        try:
-            return await received(self._js, WaitingBlob(**told), sha256, job.bps)
-        except asyncio.TimeoutError as late:
-            if not self._nats.is_connected:
-                raise
-            raise DamagedBlob(f"The pool's store does not send all of input {sha256}.", asked=sha256) from late
+        proof = Proof()
+        told = await self._ask("blob", job=job.id, token=job.token, sha256=sha256, proof=proof.digest)
+        return await received(self._http, Address(**told), proof, sha256)
 
     async def put(self, job: PoolJob, data: bytes) -> str:
         """Keep an output; answers its name."""
         sha = hashlib.sha256(data).hexdigest()
         about = {"job": job.id, "token": job.token, "sha256": sha}
         if not await self._ask("has", **about):
-            pieces = await sent(self._js, self.board, data)
-            answer_s = ANSWER_S + len(data) / CHECKED_BYTES_S
-            await self._asked(answer_s, {"what": "written", **about, "pieces": pieces, "bytes": len(data)})
+            proof = Proof()
+            told = await self._ask("output", **about, bytes=len(data), proof=proof.digest)
+            try:
+                await sent(self._http, Address(**told), proof, data)
+            except EddyError as refused:
+                code = refused.details.get("cause")
+                if code == StorageQuotaExceeded.code:  # the head has failed the job
+                    raise JobFenced(refused.message) from refused
+                if code in (*NOT_NOW, NotFound.code):  # whether the job is placed here is asked with the next address
+                    raise HeadBusy(refused.message) from refused
+                raise
         return sha
 
+    async def aclose(self) -> None:
+        """Let connections to heads go."""
+        await self._http.aclose()
+
     async def report_transfer(self, job: PoolJob, fetched: FetchedBlob) -> None:
-        """Tell the job's followers of a transfer; what it came by goes."""
-        told = {"bytes": len(fetched.data), "took_s": fetched.took_s, "consumer": fetched.consumer}
+        """Tell the job's followers of a transfer."""
+        told = {"bytes": len(fetched.data), "took_s": fetched.took_s}
         await self._ask("sent", job=job.id, given_bps=job.bps, **told)
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from nats.js.api import ConsumerConfig, DiscardPolicy, PersistMode, RetentionPolicy, StreamConfig
 
-WORK, EVENTS, WRITTEN, STORE = "EDDY_WORK", "EDDY_EVENTS", "EDDY_WRITTEN", "OBJ_eddy_blobs"
+WORK, EVENTS = "EDDY_WORK", "EDDY_EVENTS"
 LEASES = "KV_eddy_leases"
 LEADER = "KV_eddy_leader"
-PASSING_ON = (WORK, EVENTS, WRITTEN, LEASES, LEADER)
+PASSING_ON = (WORK, EVENTS, LEASES, LEADER)
 """Streams that pass things on: they are made again where they are lost."""
-KEPT = (*(f"KV_eddy_{bucket}" for bucket in ("submissions", "jobs", "boards", "keys", "bytes")), STORE)
+KEPT = tuple(f"KV_eddy_{bucket}" for bucket in ("submissions", "jobs", "boards", "keys", "bytes"))
 """Those that keep what is in no other place."""
 MOST_CONSUMERS = 10_000
-"""Fetches of boards, followers of jobs, and readers of each bucket, at the same time. Servers allow 1,000 where nothing
-is said."""
+"""Followers of jobs, and readers of each bucket, at the same time. Servers allow 1,000 where nothing is said."""
 LEASE_S = 5.0
 """A board or a leader that has not renewed its lease for so long has lost it."""
 RENEW_S = 1.0
@@ -22,7 +21,6 @@ RENEW_S = 1.0
 GATE = "eddy.gate"
 """What subjects begin with on which boards ask heads; the next word is the board's name."""
 EVENTS_KEPT_S = 7 * 86400.0
-WRITTEN_KEPT_S = 3600.0
 
 
 def fleeting(bucket: str, replicas: int) -> StreamConfig:
@@ -69,17 +67,5 @@ def events(replicas: int) -> StreamConfig:
         subjects=["eddy.events.*.*"],
         max_age=EVENTS_KEPT_S,
         discard=DiscardPolicy.OLD,
-        num_replicas=replicas,
-    )
-
-
-def written(replicas: int) -> StreamConfig:
-    """What boards write. Nobody who may write here may take anything away, as a header of a message to the store of
-    objects could."""
-    return StreamConfig(
-        name=WRITTEN,
-        subjects=["eddy.written.*.*"],
-        max_age=WRITTEN_KEPT_S,
-        allow_rollup_hdrs=False,
         num_replicas=replicas,
     )

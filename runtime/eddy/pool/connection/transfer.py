@@ -1,29 +1,21 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Bytes of a blob on their way between a board, or a head, and the servers, a piece at a time."""
+"""Bytes of a blob on their way between a board and a head, by addresses that heads give to one board for one time."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import io
 import secrets
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from nats.js import JetStreamContext
+import httpx
 
 from eddy.core.errors import EddyError
-from eddy.pool.connection.streams import STORE, WRITTEN
-from eddy.pool.connection.token_bucket import TokenBucket
 
-PIECES = 4
-"""Pieces that a fetch asks for at once."""
-PIECE_BYTES = 128 * 1024
-PIECE_BITS = 8 * PIECE_BYTES
-PIECE_S = 5.0
-"""Wall seconds that the next piece may take."""
+PIECE_BYTES = 256 << 10
+SILENT_S = 30.0
+"""Wall seconds that a head may take for the next bytes of a transfer, or for its answer."""
 
 
 class DamagedBlob(EddyError):
@@ -34,24 +26,46 @@ class DamagedBlob(EddyError):
 
 @dataclass(frozen=True, slots=True)
 class FetchedBlob:
-    """Bytes, how long their transfer took in wall seconds, and the name of the consumer they came by."""
+    """Bytes, and how long their transfer took in wall seconds."""
 
     data: bytes
     took_s: float
-    consumer: str
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingBlob:
-    """Bytes that can be fetched by whoever knows the name of their consumer.
+class Address:
+    """Where bytes can be fetched, or sent to, once.
 
     Attributes:
-        consumer: Its name; "" where there are no bytes.
-        size_bytes: How many there are.
+        url: Of a head.
+        size_bytes: How many they are.
     """
 
-    consumer: str
+    url: str
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What makes an address good for whoever asked for it, and for nobody who learns of it: the head is told its
+    digest with the question, and the secret itself with the transfer."""
+
+    secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+
+    @property
+    def digest(self) -> str:
+        """What the head is told first."""
+        return digest_of(self.secret)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a transfer carries."""
+        return {"Authorization": f"Bearer {self.secret}"}
+
+
+def digest_of(secret: str) -> str:
+    """Of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def damaged(sha256: str) -> DamagedBlob:
@@ -59,72 +73,54 @@ def damaged(sha256: str) -> DamagedBlob:
     return DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
 
 
-async def verified(js: JetStreamContext, waiting: WaitingBlob, sha256: str, stream: str) -> AsyncGenerator[bytes, None]:
-    """The pieces of what waits, each once the next has come, and the last once all are what the name says: what is
-    damaged never ends as if it were whole.
-
-    Raises:
-        DamagedBlob: It is.
-    """
-    digest, last = hashlib.sha256(), b""
-    if waiting.size_bytes:
-        async with aclosing(pieces_of(js, waiting, 0.0, stream)) as pieces:
-            async for piece in pieces:
-                digest.update(piece)
-                if last:
-                    yield last
-                last = piece
-    if digest.hexdigest() != sha256:
-        raise damaged(sha256)
-    if last:
-        yield last
-
-
-async def received(
-    js: JetStreamContext, waiting: WaitingBlob, sha256: str, bps: float = 0.0, stream: str = STORE
-) -> FetchedBlob:
-    """Fetch a blob that waits, at most at `bps` bits per second (0 for no bound).
-
-    The rate is kept by a token bucket: the store sends a piece only when it is asked for.
+async def received(http: httpx.AsyncClient, address: Address, proof: Proof, sha256: str) -> FetchedBlob:
+    """Fetch a blob.
 
     Raises:
         DamagedBlob: What came is not what its name says.
+        OSError: The head does not answer, or no more.
+        EddyError: It refuses.
     """
     began_s = time.monotonic()
     data, digest = io.BytesIO(), hashlib.sha256()
-    if waiting.size_bytes:
-        async with aclosing(pieces_of(js, waiting, bps, stream)) as pieces:
-            async for piece in pieces:
+    try:
+        async with http.stream("GET", address.url, headers=proof.headers) as answer:
+            if answer.status_code != httpx.codes.OK:
+                raise refusal(answer, await answer.aread())
+            async for piece in answer.aiter_raw(PIECE_BYTES):
                 data.write(piece)
-                digest.update(piece)  # piece by piece: who does this does other things in between
+                digest.update(piece)
+                if data.tell() > address.size_bytes:
+                    raise damaged(sha256)
+    except httpx.HTTPError as failure:
+        raise ConnectionError(f"a head sends no more: {failure!r}") from failure
     if digest.hexdigest() != sha256:
         raise damaged(sha256)
-    return FetchedBlob(data.getvalue(), time.monotonic() - began_s, waiting.consumer)
+    return FetchedBlob(data.getvalue(), time.monotonic() - began_s)
 
 
-async def pieces_of(js: JetStreamContext, waiting: WaitingBlob, bps: float, stream: str) -> AsyncGenerator[bytes, None]:
-    """What waits, a piece at a time, at most at `bps` bits per second; it may be something else than it should be."""
-    bucket = TokenBucket(bps, PIECE_BITS, time.monotonic())
-    bucket.level_bits = 0.0  # a transfer that began with a burst would be faster than its rate on the whole
-    asked = await js.pull_subscribe_bind(waiting.consumer, stream=stream)
-    left = waiting.size_bytes
+async def sent(http: httpx.AsyncClient, address: Address, proof: Proof, data: bytes) -> None:
+    """Send a blob.
+
+    Raises:
+        OSError: The head does not answer.
+        EddyError: It refuses.
+    """
     try:
-        while left > 0:
-            count = 1 if bps else min(PIECES, -(-left // PIECE_BYTES))  # for more than there is, the client would wait
-            left_bits = 8 * left
-            await asyncio.sleep(bucket.wait_s(min(PIECE_BITS * count, left_bits), time.monotonic()))
-            for piece in await asked.fetch(count, timeout=PIECE_S):
-                if len(piece.data) > left or (stream == WRITTEN and len(piece.data) < min(left, PIECE_BYTES)):
-                    return  # it is not what it should be, whatever comes; byte by byte it would come for years
-                left -= len(piece.data)
-                yield piece.data
-    finally:
-        await asked.unsubscribe()
+        answer = await http.put(address.url, content=data, headers=proof.headers)
+    except httpx.HTTPError as failure:
+        raise ConnectionError(f"a head takes no more: {failure!r}") from failure
+    if answer.status_code != httpx.codes.NO_CONTENT:
+        raise refusal(answer, answer.content)
 
 
-async def sent(js: JetStreamContext, board: str, data: bytes) -> str:
-    """Write bytes under a board's own name; answers what they are called there."""
-    pieces = f"{board}.{secrets.token_hex(16)}"
-    for first in range(0, len(data), PIECE_BYTES):
-        await js.publish(f"eddy.written.{pieces}", data[first : first + PIECE_BYTES])
-    return pieces
+def refusal(answer: httpx.Response, body: bytes) -> Exception:
+    """What a head's refusal of a transfer is for a board."""
+    try:
+        said = httpx.Response(200, content=body).json()
+        code, message = str(said["code"]), str(said["detail"])
+    except (KeyError, TypeError, ValueError):
+        return ConnectionError(f"a head answers {answer.status_code}")
+    if code == DamagedBlob.code:
+        return DamagedBlob(message)
+    return EddyError(message, cause=code)

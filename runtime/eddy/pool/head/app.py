@@ -55,10 +55,12 @@ from eddy.pool.routes import (
     overview,
     session,
     timeline,
+    transfers,
     usage,
 )
 from eddy.pool.routes.bounds import Bounds
 from eddy.pool.routes.context import HeadParts, caller_of
+from eddy.pool.routes.open_transfers import OpenTransfers
 from eddy.store.db.bounds import JobBounds
 from eddy.store.db.numbers import Numbers
 from eddy.web import dashboard
@@ -80,6 +82,7 @@ def create_head(
     beside: Callable[[], Awaitable[None]] | None = None,
     connections: ConnectionLimits = ConnectionLimits(),  # noqa: B008
     retention: JobBounds = JobBounds(),  # noqa: B008
+    url: str = "http://head",
 ) -> FastAPI:
     """The application of one head; its lifespan runs `lead`.
 
@@ -93,6 +96,7 @@ def create_head(
         beside: Awaited once it has started.
         connections: Bounds on connections, and so on what a tenant has under way at once.
         retention: What is kept of jobs that have ended.
+        url: Where boards reach this head.
     """
     sessions, rounds = Sessions(), WeightRounds(lead.mirror)
     parts = HeadParts(
@@ -104,6 +108,7 @@ def create_head(
         page_size=page_size,
         table=PoolJobs(link, array_owner=lead.mirror.array_owner),
         blobs=PoolBlobs(link),
+        transfers=OpenTransfers(url),
         tenants=PoolTenants(link),
         keys=PoolKeys(link),
         rounds=rounds,
@@ -162,6 +167,7 @@ def routes() -> list[APIRoute]:
         timeline,
         keys,
         health,
+        transfers,
     )
     return [route for part in parts for route in part.router.routes if isinstance(route, APIRoute)]
 
@@ -170,7 +176,9 @@ def routes() -> list[APIRoute]:
 async def _deciding(parts: HeadParts, retention: JobBounds) -> AsyncIterator[None]:
     """Take part in deciding for the pool; at the end another head may lead at once."""
     lead = parts.lead
-    gate = BoardRequestHandler(parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods, parts.room)
+    gate = BoardRequestHandler(
+        parts.link, lead.mirror.on_board, parts.rounds.weights, lead.mirror.floods, parts.transfers
+    )
     keeper = StreamMonitor(parts.link, lead.mirror)
     collector = OutputCollector(parts.link, lead, parts.blobs)
     records = RecordCollector(parts.link, lead, parts.blobs, retention)

@@ -13,7 +13,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -24,14 +24,13 @@ from nats.errors import MaxPayloadError
 
 from eddy.api.request_bodies.base import SHA256
 from eddy.core.board_constraints import COMPUTING
-from eddy.core.errors import EddyError, InvalidRequest, NotFound, StorageQuotaExceeded
+from eddy.core.errors import EddyError, InvalidRequest, NotFound
 from eddy.core.units import format_bytes
 from eddy.pool.connection.credentials import PoolUnreachable
 from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, UNDONE, PoolRefused, translate_refusal
 from eddy.pool.connection.streams import GATE, WORK, work_of
-from eddy.pool.connection.transfer import DamagedBlob
-from eddy.pool.head.fetches import BlobFetches, Transfers
-from eddy.pool.jetstream.blobs import MOST_BYTES, PoolBlobs
+from eddy.pool.connection.transfer import Address, DamagedBlob
+from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.boards import change_board
 from eddy.pool.jetstream.bucket_reader import confirm_bucket
 from eddy.pool.jetstream.jobs import PoolJobs
@@ -41,13 +40,11 @@ from eddy.pool.mirror.board_drops import after_board_failure
 from eddy.pool.mirror.flood_guard import REQUESTS, FloodGuard
 from eddy.pool.records.records import JobFenced, JobPart, PoolBoard, PoolJob
 from eddy.pool.records.reports import MOST_SAID_BYTES, CommitReport, ErrorReport, TransferReport, board_read
+from eddy.pool.routes.open_transfers import OpenTransfers, Transfer, Transfers
 
 MOST_ASKED = 256
 """Requests of one board that a head works on at once; it drops what is beyond."""
 MOST_OUTPUT_BYTES = 256 << 20
-SMALL_BYTES, SMALL_AT_ONCE, SMALL_OF_ONE = 1 << 20, 16, 4
-"""Outputs up to this size are checked so many at once, and so many of one board; of larger ones, one. One of which
-nothing was written takes `eddy.pool.connection.transfer.PIECE_S`."""
 INBOXES = ("_R_.", "_INBOX.")
 """Subjects that answers go to: those that servers make for requests from another account, and clients' own."""
 ZEROS = {"code": "job-failed", "cause": "not-computed", "message": "The board models times alone."}
@@ -64,7 +61,7 @@ class BoardRequestHandler:
         on_board: Numbers of the jobs on a board that have not ended.
         weights: Of tenants that have kernels on a board, there.
         floods: What boards send.
-        room: Bytes that a tenant may keep; any number if left out.
+        transfers: Where this head gives and takes bytes.
     """
 
     def __init__(
@@ -73,15 +70,11 @@ class BoardRequestHandler:
         on_board: Callable[[str], Awaitable[list[int]]],
         weights: Callable[[str], Awaitable[Mapping[str, float]]],
         floods: FloodGuard,
-        room: Callable[[str], Awaitable[int]] | None = None,
+        transfers: OpenTransfers,
     ) -> None:
-        self._link, self._on_board, self._weights, self._floods, self._room = link, on_board, weights, floods, room
+        self._link, self._on_board, self._weights, self._floods = link, on_board, weights, floods
         self._table, self._blobs = PoolJobs(link), PoolBlobs(link)
-        self._fetches = BlobFetches(self._blobs)
-        self._checking_large, self._checking_small = asyncio.Semaphore(1), asyncio.Semaphore(SMALL_AT_ONCE)
-        self._transfers = Transfers()
-        self._large_of: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(1))
-        self._small_of: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(SMALL_OF_ONE))
+        self._open, self._transfers, self._checking = transfers, Transfers(), asyncio.Semaphore(1)
         self._answering: set[asyncio.Task[None]] = set()
         self._asked: Counter[str] = Counter()
         self._ways: Mapping[str, Callable[[str, Ask], Awaitable[Any]]] = {
@@ -94,7 +87,7 @@ class BoardRequestHandler:
             "failed": self._failed,
             "blob": self._blob,
             "has": self._has,
-            "written": self._written,
+            "output": self._output,
             "sent": self._sent,
             "weights": self._of_tenants,
         }
@@ -235,21 +228,30 @@ class BoardRequestHandler:
 
     async def _damaged_input(self, job: PoolJob) -> str:
         """The first of a job's inputs that is not what it should be; "" where all are: a board may err."""
-        async with self._checking_large:
+        async with self._checking:
             for sha in job.blobs:
                 if not await self._blobs.is_right(job.tenant, sha):
                     return sha
         return ""
 
     async def _blob(self, board: str, ask: Ask) -> Any:
-        job = await self._own(board, ask)
-        if ask["sha256"] not in job.blobs:
+        """Where an input can be fetched, once."""
+        job, sha = await self._own(board, ask), str(ask["sha256"])
+        if sha not in job.blobs:
             raise NotFound(f"Job {job.id} does not name this blob.", job=job.id)
-        jobs = len(await self._on_board(board))
         try:
-            return asdict(await self._fetches.offer_blob(board, job.tenant, ask["sha256"], jobs))
+            size_bytes = await self._blobs.size_of(job.tenant, sha)
         except NotFound as gone:  # the job is placed there all the same
-            raise DamagedBlob(f"The pool's store has lost input {ask['sha256']}.", asked=ask["sha256"]) from gone
+            raise DamagedBlob(f"The pool has lost input {sha}.", asked=sha) from gone
+        transfer = Transfer(board, job.id, job.token, job.tenant, sha, size_bytes, False, job.bps)
+        return await self._address(transfer, ask)
+
+    async def _address(self, transfer: Transfer, ask: Ask) -> Any:
+        digest = str(ask["proof"])
+        if not re.fullmatch(SHA256, digest):
+            raise InvalidRequest("proof is a sha256 in lower-case hex.", field="proof")
+        jobs = len(await self._on_board(transfer.board))
+        return asdict(Address(self._open.offer(transfer, digest, jobs), transfer.size_bytes))
 
     async def _has(self, board: str, ask: Ask) -> Any:
         """Of what it was given or has committed itself: of other bytes nobody tells a board whether the tenant has
@@ -258,43 +260,17 @@ class BoardRequestHandler:
         committed = any(sha in part.outputs.values() for part in job.parts)
         return (committed or sha in job.blobs) and await self._blobs.size(job.tenant, sha, look=True) is not None
 
-    async def _written(self, board: str, ask: Ask) -> Any:
-        job, size_bytes = await self._own(board, ask), int(ask["bytes"])
-        if not str(ask["pieces"]).startswith(f"{board}."):
-            raise NotFound("A board names what it wrote itself.", job=job.id)
-        if not re.fullmatch(SHA256, str(ask["sha256"])):
+    async def _output(self, board: str, ask: Ask) -> Any:
+        """Where an output can be sent, once."""
+        job, size_bytes, sha = await self._own(board, ask), int(ask["bytes"]), str(ask["sha256"])
+        if not re.fullmatch(SHA256, sha):
             raise InvalidRequest("sha256 is in lower-case hex.", field="sha256")
         if not 0 <= size_bytes <= MOST_OUTPUT_BYTES:
             raise InvalidRequest(f"An output of a pool has at most {format_bytes(MOST_OUTPUT_BYTES)}.", field="bytes")
-        small = size_bytes <= SMALL_BYTES
-        own, all_boards = (self._small_of, self._checking_small) if small else (self._large_of, self._checking_large)
-        passes = self._link.budget.written_bytes
-        if passes and size_bytes > passes:
-            message = (
-                f"An output of {format_bytes(size_bytes)} is larger than this pool's servers pass on"
-                f" ({format_bytes(passes)})."
-            )
-            await self._without_room(job, StorageQuotaExceeded(message, limit=passes, asked=size_bytes))
-        most_bytes = MOST_BYTES if self._room is None else await self._room(job.tenant)
-        sha, pieces = str(ask["sha256"]), str(ask["pieces"])
-        async with own[board], all_boards:  # what one board asks for stands behind its own, and not before others'
-            try:
-                await self._blobs.take(job.tenant, sha, pieces, size_bytes, str(job.id), most_bytes)
-            except StorageQuotaExceeded as refused:
-                await self._without_room(job, refused)
-        return None
-
-    async def _without_room(self, job: PoolJob, refused: StorageQuotaExceeded) -> None:
-        """A tenant has no room for an output: the job fails, on whatever board it is."""
-        now_s, token = self._table.now(), job.token
-        error = {"code": "job-failed", "cause": refused.code, "message": refused.message}
-        await self._table.change(job.id, lambda it: it.failed(token, error, now_s))
-        raise JobFenced(f"Job {job.id} has failed: its tenant has no room for its outputs.", job=job.id)
+        return await self._address(Transfer(board, job.id, job.token, job.tenant, sha, size_bytes, True), ask)
 
     async def _sent(self, board: str, ask: Ask) -> Any:
-        said = TransferReport.model_validate(dict(ask))
-        await self._fetches.finish_fetch(board, said.consumer)
-        job, told = await self._own(board, ask), said.model_dump(exclude={"consumer"})
+        job, told = await self._own(board, ask), TransferReport.model_validate(dict(ask)).model_dump()
         if not self._transfers.count_transfer(job):
             return None
         await self._link.tell(job.tenant, job.id, "sent", **told, board=board)

@@ -60,6 +60,8 @@ class HeadSettings:
         connections: Bounds on connections, as a board's server has them.
         retention: What is kept of jobs that have ended.
         folder: Where what this head reads of jobs is kept; None for memory.
+        bytes: Where tenants' bytes lie: a folder, or `s3://bucket/prefix`; beside the file of the pool if empty.
+        url: Where boards reach this head; by the host and port it listens on if empty.
     """
 
     pool: str
@@ -77,6 +79,8 @@ class HeadSettings:
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     retention: JobBounds = field(default_factory=JobBounds)
     folder: Path | None = None
+    bytes: str = ""
+    url: str = ""
 
 
 def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
@@ -115,6 +119,13 @@ class Head:
         self._uvicorn: uvicorn.Server | None = None
         self._told = False
 
+    def _reached(self) -> str:
+        """The address it listens on; by the machine's name where that is every one."""
+        every = self.settings.host in ("0.0.0.0", "::", "")
+        host = socket.gethostname() if every else self.settings.host
+        host = f"[{host}]" if ":" in host else host
+        return f"http://{host}:{self._socket.getsockname()[1]}"
+
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until `stop`; `ready` is called once jobs are taken.
 
@@ -143,7 +154,9 @@ class Head:
 
     async def _serve(self, ready: Callable[[], None]) -> None:
         it = self.settings
-        async with open_pool(it.pool, f"head {it.name}", replicas=it.replicas, creds=it.creds) as link:
+        async with open_pool(
+            it.pool, f"head {it.name}", replicas=it.replicas, creds=it.creds, bytes_at=it.bytes
+        ) as link:
             await self._see_to_operator(link)
             # A server may end between any two calls; a head that gave up for that would have to start again.
             numbers = await steadily(lambda: load_pool_numbers(link))
@@ -154,8 +167,9 @@ class Head:
                 ready()
 
             app = create_head(
-                link, lead, catalogue, numbers, beside=begun, connections=self._limits, retention=it.retention
-            )
+                link, lead, catalogue, numbers, beside=begun, connections=self._limits, retention=it.retention,
+                url=it.url.rstrip("/") or self._reached(),
+            )  # fmt: skip
             self._uvicorn = _Quiet(configuration(app, self._limits), app.state.parts.ending)
             self._uvicorn.should_exit = self._told
             watching = asyncio.ensure_future(self._until_replaced(link))

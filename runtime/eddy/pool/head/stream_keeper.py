@@ -20,9 +20,9 @@ from eddy.pool.connection.streams import (
     PASSING_ON,
     RENEW_S,
     WORK,
-    WRITTEN,
     work_of,
 )
+from eddy.pool.jetstream.budget import budget_of
 from eddy.pool.jetstream.link import Link, open_followed_streams
 from eddy.pool.mirror.mirror import Mirror
 
@@ -84,6 +84,8 @@ class StreamMonitor:
 
     async def _make(self, name: str) -> None:
         await self._link.js.add_stream(await self._config(name))
+        if name == EVENTS:  # with the bounds that are noted there
+            await budget_of(self._link.js, await self._replicas(), self._link.budget.blobs_bytes)
         if name == WORK:  # placements that boards do not name are told again
             for board in self._mirror.boards:
                 await self._link.js.add_consumer(WORK, work_of(board))
@@ -95,11 +97,7 @@ class StreamMonitor:
         replicas = await self._replicas()
         if name in (LEASES, LEADER):
             return streams.fleeting(name.removeprefix("KV_"), replicas)
-        config = {WORK: streams.work, EVENTS: streams.events, WRITTEN: streams.written}[name](replicas)
-        bound = self._link.budget.written_bytes
-        if bound and name != WORK:
-            config.max_bytes = bound if name == WRITTEN else bound // 2
-        return config
+        return {WORK: streams.work, EVENTS: streams.events}[name](replicas)
 
     async def _replicas(self) -> int:
         """Servers that keep each stream."""

@@ -1,3 +1,3 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""What JetStream keeps, a file a bucket: jobs, tenants, keys, boards, the leader's lease, blobs and who refers to
-them. Heads alone may use it."""
+"""What JetStream keeps, a file a bucket: jobs, tenants, keys, boards, the leader's lease, and who refers to
+which bytes. Heads alone may use it."""

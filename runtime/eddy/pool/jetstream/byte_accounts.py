@@ -6,8 +6,7 @@ once, whoever refers to it. A head that is about to take bytes *announces* them 
 and counts all that was announced before: entries of a bucket have one order, which all heads see. So heads that are
 asked at once take no more together than one would, without waiting for each other, and nothing that was announced later
 is counted against what was first. What was announced keeps the blob, too: whoever gives up a reference at that moment,
-the same one even, leaves it there. Whoever is about to take a blob away announces that, too: see
-`eddy.pool.jetstream.blob_removal`.
+the same one even, leaves it there (`eddy.pool.jetstream.blobs`).
 
 A head follows the entries of the tenants it deals with, and of no others.
 """
@@ -32,16 +31,20 @@ from nats.js.kv import KeyValue
 
 from eddy.core.errors import StorageQuotaExceeded
 from eddy.core.units import format_bytes, format_size
+from eddy.pool.bytes.byte_store import MOVED
 from eddy.pool.connection.refusals import UNDONE, code_of
 from eddy.pool.connection.tasks import ended
-from eddy.pool.jetstream.bucket_reader import confirm_bucket, watch_bucket
+from eddy.pool.jetstream.bucket_reader import confirm_bucket, operation_of, watch_bucket
 from eddy.pool.jetstream.store_anomalies import StoreAnomalies
+from eddy.pool.records.record_json import NO_SENSE, parse_json
 
 BUCKET, STREAM = "eddy_bytes", "KV_eddy_bytes"
 OWNER = ""
 """The reference of a tenant that stored a blob; a job's is its number."""
-COMING, GOING = "coming-", "going-"
-"""What references begin with of heads that take a blob in, or are about to take it away."""
+COMING = "coming-"
+"""What references begin with of heads that take a blob in."""
+STORE = "store"
+"""The entry that says which part of the place for bytes is this pool's; no tenant's, as those have a hash."""
 REFERENCE_BYTES = 1024
 """What each reference counts beside the blob: entries, and what is kept of an object, take as much on a disk."""
 MARKER_S = 3600
@@ -60,21 +63,25 @@ _log = structlog.get_logger("eddy.pool")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Somebody who refers to a blob, or is about to take it away.
+    """Somebody who refers to a blob.
 
     Attributes:
         size_bytes: Of the blob; at most so many, while it is on its way.
         coming: Whether it is on its way, and not there yet.
         revision: Of its entry.
         since: Of its first entry, where it was announced again without a gap.
-        going: The place in the store up to which it is taken away; None for all who refer to it.
+        at: Of which generation of the blob.
     """
 
     size_bytes: int
     coming: bool
     revision: int
     since: int
-    going: int | None = None
+    at: str = MOVED
+
+
+class EntryReplaced(asyncio.TimeoutError):
+    """An entry is another than whoever would take its place knew."""
 
 
 class TenantBytes:
@@ -162,31 +169,33 @@ class TenantBytes:
             return None
         try:
             told = json.loads(entry.value or b"")
-            revision, going = int(entry.revision or 0), told.get("going")
-            since, place = int(told.get("since", revision)), None if going is None else int(going)
-            return Reference(int(told["bytes"]), bool(told.get("coming")), revision, since, place), str(
-                told.get("by", "")
+            revision, at = int(entry.revision or 0), str(told.get("at", MOVED))
+            reference = Reference(
+                int(told["bytes"]), bool(told.get("coming")), revision, int(told.get("since", revision)), at
             )
+            return reference, str(told.get("by", ""))
         except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError) as wrong:
             self._troubles.record_unreadable(BUCKET, entry.key, str(wrong))
             return Reference(0, True, int(entry.revision or 0), int(entry.revision or 0)), ""
 
     def _cost(self, sha: str) -> int:
-        of_blob = keeping_entries(self.blobs.get(sha, {}))
+        of_blob = self.blobs.get(sha, {}).values()
         return max((each.size_bytes for each in of_blob), default=0) + REFERENCE_BYTES * len(of_blob)
+
+    def kept(self, sha: str) -> Reference | None:
+        """The newest of those who refer to a blob that is there; None where it is not known to be."""
+        there = [each for each in self.blobs.get(sha, {}).values() if not each.coming]
+        return max(there, key=lambda each: each.revision, default=None)
 
     def size(self, sha: str) -> int | None:
         """Bytes of a blob that is there; None where it is not known to be."""
-        return next((each.size_bytes for each in self.blobs.get(sha, {}).values() if not each.coming), None)
+        kept = self.kept(sha)
+        return None if kept is None else kept.size_bytes
 
     def is_referenced(self, sha: str, reference: str) -> bool:
         """Whether somebody refers to a blob that is there."""
         found = self.blobs.get(sha, {}).get(reference)
         return found is not None and not found.coming
-
-    def shared(self, sha: str, reference: str) -> bool:
-        """Whether somebody else refers to a blob that is there."""
-        return any(who != reference and not each.coming for who, each in self.blobs.get(sha, {}).items())
 
     async def wait_caught_up(self) -> None:
         """Wait until all is known here that any head had written when this was called.
@@ -239,7 +248,14 @@ class TenantBytes:
                 raise asyncio.TimeoutError("this head hears no byte counts from the servers")
 
     async def announce(
-        self, sha: str, reference: str, size_bytes: int, coming: bool = False, last: int | None = None, **more: int
+        self,
+        sha: str,
+        reference: str,
+        size_bytes: int,
+        at: str,
+        coming: bool = False,
+        last: int | None = None,
+        **more: int,
     ) -> tuple[int, int]:
         """Write an entry; answers what the tenant keeps with it and all that was announced before, and its revision.
 
@@ -247,17 +263,19 @@ class TenantBytes:
             sha: Of which blob.
             reference: Who refers to it.
             size_bytes: Of it.
+            at: Its generation.
             coming: Whether it is not there yet.
             last: The revision of the entry that this one takes the place of; any if left out.
             more: What the entry says beside.
 
         Raises:
-            TimeoutError: It did not come back, or another entry is there than should be.
+            TimeoutError: It did not come back.
+            EntryReplaced: Another entry is there than should be.
         """
         name = secrets.token_hex(8)
         waiting = self._announced[name] = asyncio.get_running_loop().create_future()
         headers = None if last is None else {"Nats-Expected-Last-Subject-Sequence": str(last)}
-        value = {"bytes": size_bytes, "by": name, **({"coming": True} if coming else {}), **more}
+        value = {"bytes": size_bytes, "at": at, "by": name, **({"coming": True} if coming else {}), **more}
         try:
             with self.rely():
                 revision = await self._publish(sha, reference, json.dumps(value).encode(), headers)
@@ -267,19 +285,9 @@ class TenantBytes:
         except APIError as refused:
             if code_of(refused) not in WRONG_LAST_SEQUENCE:
                 raise
-            raise asyncio.TimeoutError("what was on its way for so long was given up") from refused
+            raise EntryReplaced("what was on its way for so long was given up") from refused
         finally:
             self._announced.pop(name, None)
-
-    async def announce_going(self, sha: str, place: int) -> str:
-        """Write that a blob is about to be taken away, up to a place in the store; answers the name of that entry.
-
-        Raises:
-            TimeoutError: It did not come back.
-        """
-        mark = f"{GOING}{secrets.token_hex(8)}"
-        await self.announce(sha, mark, 0, coming=True, going=place)  # nobody takes it for one who has the blob
-        return mark
 
     async def withdraw(self, sha: str, reference: str, revision: int | None = None) -> bool:
         """Take an entry back, where it still is the one of that revision, or whatever it is; false where it is not."""
@@ -295,6 +303,18 @@ class TenantBytes:
             return False
         return True
 
+    async def last_entry(self, sha: str, reference: str) -> tuple[int, str]:
+        """The revision of an entry, and of which generation it is; 0 and "" where there is none."""
+        try:
+            message = await self._js.get_last_msg(STREAM, f"$KV.{BUCKET}.{self._entry(sha, reference)}")
+        except NotFoundError:
+            return 0, ""
+        try:
+            at = str(parse_json(message.data).get("at", MOVED)) if operation_of(message.headers) is None else ""
+        except NO_SENSE:
+            at = MOVED
+        return int(message.seq or 0), at
+
     async def _publish(self, sha: str, reference: str, value: bytes, headers: dict[str, str] | None) -> int:
         subject = f"$KV.{BUCKET}.{self._entry(sha, reference)}"
         return int((await self._js.publish(subject, value, headers=headers)).seq)
@@ -302,59 +322,70 @@ class TenantBytes:
     def _entry(self, sha: str, reference: str) -> str:
         return f"{self.tenant}.{sha}" + (f".{reference}" if reference else "")
 
-    @contextlib.asynccontextmanager
-    async def reserved(self, sha: str, reference: str, most_bytes: int) -> AsyncIterator[Reservation]:
-        """Take bytes inside the block, within what the tenant may keep; what is not kept then is not counted."""
-        reservation = Reservation(self, sha, reference, most_bytes)
-        with self.rely():
-            try:
-                yield reservation
-            finally:
-                # What cannot be taken back now is by whoever sweeps; what was kept is there all the same.
-                with anyio.CancelScope(shield=True), contextlib.suppress(*UNDONE):
-                    await reservation.close()
-
 
 class Reservation:
-    """Bytes that are on their way.
+    """Bytes that are on their way; an asynchronous context manager, after which what was kept counts, and alone.
 
     Args:
         account: Whose.
         sha: What they will be.
         reference: Who will refer to them.
         most_bytes: What the tenant may keep.
+
+    Attributes:
+        account, sha: As given.
+        named: Generations that were announced, and the one that was referred to before.
+        size_bytes: How many are set aside.
     """
 
     def __init__(self, account: TenantBytes, sha: str, reference: str, most_bytes: int) -> None:
-        self._account, self._sha, self._reference, self._most_bytes = account, sha, reference, most_bytes
+        self.account, self.sha, self._reference, self._most_bytes = account, sha, reference, most_bytes
+        self.named, self.size_bytes = set[str](), 0
         self._mark = f"{COMING}{secrets.token_hex(8)}"
         self._announced = self._unsure = False
-        self._since = self._revision = self.size_bytes = 0
-        self._at_s = time.monotonic()
+        self._since = self._revision = 0
+        self._at, self._at_s = "", time.monotonic()
 
-    async def grow(self, size_bytes: int) -> None:
+    async def __aenter__(self) -> Reservation:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        # Where nobody knows whether the reference is there, or comes yet, the blob stays until somebody sweeps; and
+        # what cannot be taken back now is by whoever sweeps.
+        if self._unsure:
+            self.named.clear()
+        elif self._announced:
+            with anyio.CancelScope(shield=True), contextlib.suppress(*UNDONE):
+                await self.account.withdraw(self.sha, self._mark)
+
+    async def grow(self, size_bytes: int, at: str) -> None:
         """See that there is room for so many, in all.
+
+        Args:
+            size_bytes: How many.
+            at: Of which generation of the blob.
 
         Raises:
             StorageQuotaExceeded: There is not.
         """
-        account, more = self._account, size_bytes - self.size_bytes
-        of_blob = account.blobs.get(self._sha, {})
+        account, more = self.account, size_bytes - self.size_bytes
+        of_blob = account.blobs.get(self.sha, {})
         if not of_blob and account.total + more > self._most_bytes:  # nothing is written for that
             raise quota_error(self._most_bytes, account.total, more)
-        total = await self._announce(size_bytes)
+        total = await self._announce(size_bytes, at)
         if self._reference in of_blob:
             total -= REFERENCE_BYTES  # what comes takes its place
         self.size_bytes = size_bytes
         if total > self._most_bytes:
             raise quota_error(self._most_bytes, total - size_bytes, size_bytes)
 
-    async def _announce(self, size_bytes: int) -> int:
+    async def _announce(self, size_bytes: int, at: str) -> int:
         since = {"since": self._since} if self._announced else {}
         last = self._revision if self._announced else None
-        self._announced, self._at_s = True, time.monotonic()  # whether it is heard or not
-        total, self._revision = await self._account.announce(
-            self._sha, self._mark, size_bytes, coming=True, last=last, **since
+        self._announced, self._at, self._at_s = True, at, time.monotonic()  # whether it is heard or not
+        self.named.add(at)
+        total, self._revision = await self.account.announce(
+            self.sha, self._mark, size_bytes, at, coming=True, last=last, **since
         )
         self._since = self._since or self._revision
         return total
@@ -366,7 +397,7 @@ class Reservation:
             TimeoutError: Nothing came for so long that they were given up.
         """
         if time.monotonic() - self._at_s >= SETTLED_S / 4:
-            await self._announce(self.size_bytes)
+            await self._announce(self.size_bytes, self._at)
 
     async def renewing(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         """The same chunks; what they are part of is on its way for as long as they come."""
@@ -379,14 +410,16 @@ class Reservation:
         await self.renew()
         self._unsure = True
         with anyio.CancelScope(shield=True):
-            await self._account.announce(self._sha, self._reference, size_bytes)
+            known = self.account.blobs.get(self.sha, {}).get(self._reference)
+            last, before = (0, "") if known is None else (known.revision, known.at)
+            while True:
+                try:
+                    await self.account.announce(self.sha, self._reference, size_bytes, self._at, last=last)
+                    break
+                except EntryReplaced:
+                    last, before = await self.account.last_entry(self.sha, self._reference)
         self._unsure = False
-
-    async def close(self) -> None:
-        """Count what was kept, and what was there before, alone."""
-        # Where nobody knows whether the reference is there, or comes yet, the blob stays until somebody sweeps.
-        if self._announced and not self._unsure:
-            await self._account.withdraw(self._sha, self._mark)
+        self.named |= {before} - {""}
 
 
 class ByteAccounts:
@@ -443,11 +476,6 @@ class ByteAccounts:
         """Follow nobody any more."""
         for tenant in [*self._accounts]:
             await self._forget(tenant)
-
-
-def keeping_entries(entries: Mapping[str, Reference]) -> list[Reference]:
-    """Of the entries of a blob, those for which it stays."""
-    return [each for each in entries.values() if each.going is None]
 
 
 def quota_error(most_bytes: int, total: int, more: int) -> StorageQuotaExceeded:

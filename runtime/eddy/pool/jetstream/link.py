@@ -10,12 +10,12 @@ bucket or stream      holds
 `eddy_leases`         the same with its load, renewed every second, forgotten after `streams.LEASE_S`
 `eddy_leader`         the head that places, renewed the same way
 `eddy_keys`           tenants by the hash of their keys
-`eddy_blobs`          bytes of inputs and outputs, by tenant and sha256 (an object store)
-`eddy_bytes`          who refers to which of them, and so who keeps how many
+`eddy_bytes`          who refers to which inputs and outputs, and so who keeps how many bytes of them
 `EDDY_WORK`           jobs given to boards, a subject a board; gone once acknowledged
-`EDDY_WRITTEN`        bytes that boards write, a subject a blob, until a head has checked them; an hour
 `EDDY_EVENTS`         what happened, a subject a tenant and job; a week
 ====================  ==================================================================================
+
+The bytes themselves lie in a place of their own (`eddy.pool.bytes`), of which all heads have the same.
 """
 
 from __future__ import annotations
@@ -23,26 +23,37 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import secrets
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from nats.aio.client import Client as Nats
 from nats.js import JetStreamContext
-from nats.js.api import KeyValueConfig, ObjectStoreConfig, StreamConfig
-from nats.js.errors import BadRequestError, BucketNotFoundError, NotFoundError
+from nats.js.api import KeyValueConfig, StreamConfig
+from nats.js.errors import (
+    BadRequestError,
+    BucketNotFoundError,
+    KeyNotFoundError,
+    KeyWrongLastSequenceError,
+    NotFoundError,
+)
 from nats.js.kv import KeyValue
-from nats.js.object_store import ObjectStore
 
+from eddy.core.errors import InvalidRequest
+from eddy.pool.bytes.byte_store import ByteStore, open_store
 from eddy.pool.connection import connection, streams
 from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable
 from eddy.pool.connection.refusals import UNDONE
-from eddy.pool.connection.streams import EVENTS, LEASES, MOST_CONSUMERS, STORE
+from eddy.pool.connection.streams import EVENTS, LEASES, MOST_CONSUMERS
+from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.budget import Budget, budget_of
 from eddy.pool.jetstream.byte_accounts import BUCKET as BYTES
-from eddy.pool.jetstream.byte_accounts import ByteAccounts
+from eddy.pool.jetstream.byte_accounts import STORE, ByteAccounts
+from eddy.pool.jetstream.moved_blobs import move_blobs
 from eddy.pool.jetstream.store_anomalies import StoreAnomalies
 
 REPLICAS = 3
@@ -68,7 +79,7 @@ class Link:
     leases: KeyValue
     leader: KeyValue
     keys: KeyValue
-    blobs: ObjectStore
+    bytes: ByteStore
     accounts: ByteAccounts
     budget: Budget
     troubles: StoreAnomalies = field(default_factory=StoreAnomalies)
@@ -92,7 +103,7 @@ class Link:
 
 @contextlib.asynccontextmanager
 async def open_pool(
-    pool: str, name: str, patience_s: float = 10.0, replicas: int = 0, creds: str = ""
+    pool: str, name: str, patience_s: float = 10.0, replicas: int = 0, creds: str = "", bytes_at: str = ""
 ) -> AsyncIterator[Link]:
     """Connect a head to a pool, and make what is not there yet.
 
@@ -102,24 +113,30 @@ async def open_pool(
         patience_s: Wall time the first connection may take.
         replicas: Servers that keep each bucket, where this makes it; 0 for three where so many are named, else one.
         creds: A credentials file of NATS, where neither says who connects.
+        bytes_at: Where bytes lie (`eddy.pool.bytes.byte_store.open_store`); beside the file, where `pool` is one and
+            nothing is said.
 
     Raises:
         PoolUnreachable: Nothing answers in time.
+        InvalidRequest: Bytes lie elsewhere.
     """
+    if not bytes_at and Path(pool).is_file():
+        bytes_at = str(Path(pool).absolute().parent / "bytes")
+    place = open_store(bytes_at)
 
     def access() -> PoolAccess:
         return PoolAccess.named(pool, creds)
 
     async with connected(access(), name, patience_s, access_now=access) as client:
         several = len(access().urls.split(",")) >= REPLICAS
-        link = await _steadily_made(client, replicas or (REPLICAS if several else 1), patience_s)
+        link = await _steadily_made(client, replicas or (REPLICAS if several else 1), patience_s, place)
         try:
             yield link
         finally:
             await link.accounts.close()
 
 
-async def _steadily_made(client: Nats, replicas: int, patience_s: float) -> Link:
+async def _steadily_made(client: Nats, replicas: int, patience_s: float, place: ByteStore) -> Link:
     """Buckets and streams; servers that have just started choose leaders first.
 
     Raises:
@@ -128,7 +145,7 @@ async def _steadily_made(client: Nats, replicas: int, patience_s: float) -> Link
     deadline = time.monotonic() + max(patience_s, CLUSTER_S)
     while True:
         try:
-            return await _made(client, replicas)
+            return await _made(client, replicas, place)
         except UNDONE as failure:
             if time.monotonic() > deadline:
                 message = f"The pool's servers answer, and cannot keep its records yet ({failure!r}); see their logs."
@@ -136,7 +153,7 @@ async def _steadily_made(client: Nats, replicas: int, patience_s: float) -> Link
             await asyncio.sleep(0.5)
 
 
-async def _made(client: Nats, replicas: int) -> Link:
+async def _made(client: Nats, replicas: int, place: ByteStore) -> Link:
     """Open the buckets and streams of the pool; create those that do not exist.
 
     All at once: each may have lost its leader with the same server, and then they wait for new ones together.
@@ -160,12 +177,6 @@ async def _made(client: Nats, replicas: int) -> Link:
             with contextlib.suppress(BadRequestError):  # another made it at this moment
                 await js.add_stream(config)
 
-    async def objects(name: str) -> ObjectStore:
-        try:
-            return await js.object_store(name)
-        except (NotFoundError, BucketNotFoundError):
-            return await js.create_object_store(name, ObjectStoreConfig(bucket=name, replicas=replicas))
-
     buckets = asyncio.gather(
         bucket("eddy_submissions"),
         bucket("eddy_jobs"),
@@ -174,19 +185,50 @@ async def _made(client: Nats, replicas: int) -> Link:
         fleeting("eddy_leader"),
         bucket("eddy_keys"),
     )
-    others = (each(replicas) for each in (streams.work, streams.events, streams.written))
+    others = (each(replicas) for each in (streams.work, streams.events))
     streamed = asyncio.gather(*map(stream, others))
-    everything = asyncio.gather(buckets, bucket(BYTES), objects("eddy_blobs"), streamed)
-    made, kept, blobs, _ = await asyncio.wait_for(everything, ASKED_S)
+    everything = asyncio.gather(buckets, bucket(BYTES), streamed)
+    made, kept, _ = await asyncio.wait_for(everything, ASKED_S)
     await asyncio.wait_for(open_followed_streams(js), ASKED_S)
-    budget = await asyncio.wait_for(budget_of(js, replicas), DIVIDED_S)
+    await _begun(kept, place)
     troubles = StoreAnomalies()
-    return Link(client, js, *made, blobs, ByteAccounts(client, kept, troubles), budget, troubles)
+    accounts = ByteAccounts(client, kept, troubles)
+    try:
+        await move_blobs(js, accounts, place)
+        budget = await asyncio.wait_for(budget_of(js, replicas, place.capacity()), DIVIDED_S)
+    except BaseException:
+        await accounts.close()
+        raise
+    return Link(client, js, *made, place, accounts, budget, troubles)
+
+
+async def _begun(kept: KeyValue, place: ByteStore) -> None:
+    """Use the pool's part of the place for bytes; the first head makes it.
+
+    Raises:
+        InvalidRequest: It is not there: bytes lie elsewhere.
+    """
+    try:
+        part = await read_entry(kept, STORE)
+    except KeyNotFoundError:
+        made = secrets.token_hex(16)
+        await place.begin(made, make=True)
+        try:
+            await kept.create(STORE, made.encode())
+            return
+        except KeyWrongLastSequenceError:  # of two heads that begin at once, the first one's holds
+            part = await read_entry(kept, STORE)
+    if not await place.begin((part.value or b"").decode(), make=False):
+        message = (
+            f"{place.place} has none of this pool's bytes. Its heads keep them in one place: name the folder that they"
+            " share, or s3://BUCKET/PREFIX, with --bytes; where it was lost, restore it."
+        )
+        raise InvalidRequest(message, field="bytes", asked=place.place)
 
 
 async def open_followed_streams(js: JetStreamContext) -> None:
     """Streams that heads follow, with what cannot be said, or was not said, when they were made."""
-    followed = (STORE, EVENTS, LEASES, *(f"KV_eddy_{bucket}" for bucket in ("jobs", "boards", "keys", "bytes")))
+    followed = (EVENTS, LEASES, *(f"KV_eddy_{bucket}" for bucket in ("jobs", "boards", "keys", "bytes")))
     await asyncio.gather(*(_updated(js, name) for name in followed))
 
 

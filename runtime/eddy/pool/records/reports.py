@@ -93,12 +93,11 @@ class ErrorReport(BoardMessage):
 
 
 class TransferReport(BoardMessage):
-    """Inputs that a board fetched, and the consumer they came by; "" from an earlier release."""
+    """Inputs that a board fetched."""
 
     bytes: int = Field(ge=0, le=MOST_BYTES)
     took_s: float = Field(ge=0, le=MOST_S)
     given_bps: float = Field(ge=0, le=MOST_BPS)
-    consumer: Annotated[str, Field(pattern=r"^([A-Za-z0-9_-]{1,64}-[0-9a-f]{32})?$")] = ""
 
 
 class ReportedTenant(BoardMessage):

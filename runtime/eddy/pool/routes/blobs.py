@@ -13,7 +13,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from eddy.api.access.open_streams import Credential
 from eddy.api.answers.schemas import Blob, BlobPage
 from eddy.api.http.byte_ranges import IfMatch, IfNoneMatch, IfRange, Range, RangeRequest, respond_bytes
-from eddy.api.http.request_checks import drain
+from eddy.api.http.request_checks import drain_rest
 from eddy.api.request_bodies.base import SHA256
 from eddy.api.request_bodies.numbers import Decimal
 from eddy.api.request_bodies.strict_json import JsonRoute
@@ -50,7 +50,7 @@ async def put_blob(sha256: Sha256, request: Request, response: Response, parts: 
         message = f"The bytes have sha256 {wrong.details['allowed']}; send them under their own hash."
         raise InvalidRequest(message, field="sha256", asked=sha256, allowed=wrong.details["allowed"]) from None
     except (StorageQuotaExceeded, StorageFull):
-        await drain(request.scope, request.receive)
+        await drain_rest(request)
         raise
     response.status_code = 201 if new else 200
     return Blob(sha256=sha256, bytes=size)

@@ -29,6 +29,7 @@ from eddy.pool.placement.forecast import Forecasts
 from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.rounds import WeightRounds
 from eddy.pool.routes.bounds import Bounds
+from eddy.pool.routes.open_transfers import OpenTransfers
 from eddy.store.db.numbers import Numbers
 
 TRIALS_PER_S = 4.0
@@ -52,6 +53,7 @@ class HeadParts:
         bounds: How many jobs tenants may have.
         metrics: Of the pool, and of this head.
         sessions: Browsers that are logged in at this head.
+        transfers: Inputs and outputs on their way to and from boards.
         open_streams: Streams and waits that are open, with what they were opened with.
         in_flight: Requests under way, by tenant.
         rates: Requests of tenants whose number a second is bounded, at this head.
@@ -68,6 +70,7 @@ class HeadParts:
     page_size: int
     table: PoolJobs
     blobs: PoolBlobs
+    transfers: OpenTransfers
     tenants: PoolTenants
     keys: PoolKeys
     rounds: WeightRounds

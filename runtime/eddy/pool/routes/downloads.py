@@ -65,9 +65,6 @@ async def open_range(
 ) -> AsyncIterator[bytes]:
     """What is between two bytes, a piece at a time; the first is there when this returns.
 
-    A part of a blob is given while all of it is read, and the last of it once it was: whether a part is right, only the
-    whole can tell.
-
     Args:
         blobs: The pool's.
         stored: The bytes.
@@ -105,33 +102,15 @@ async def open_range(
 async def _between(blobs: PoolBlobs, stored: StoredBytes, begin: int, stop: int) -> AsyncGenerator[bytes, None]:
     patient = False  # where nothing was answered yet, clients ask again
     for name, first, behind in stored.within(begin, stop):
-        at, last = 0, b""
-        async with aclosing(_steadily(blobs, stored.tenant, name, patient)) as pieces:
-            async for piece in pieces:
-                part = piece[max(first - at, 0) : max(behind - at, 0)]
-                at += len(piece)
-                if part and last:
-                    yield last
-                    patient = True
-                last = part or last
-        yield last  # all of the blob was right
-        patient = True
-
-
-async def _steadily(blobs: PoolBlobs, tenant: str, name: str, patient: bool) -> AsyncGenerator[bytes, None]:
-    """A blob's pieces, begun again where the servers are away for a while, without those that were given."""
-    given, deadline = 0, time.monotonic() + PATIENCE_S
-    while True:
-        at = 0
-        try:
-            async with aclosing(blobs.pieces(tenant, name)) as pieces:
-                async for piece in pieces:
-                    at += len(piece)
-                    if at > given:
-                        yield piece[len(piece) - (at - given) :]
-                        given, deadline = at, time.monotonic() + PATIENCE_S
-            return
-        except AWAY:
-            if not (given or patient) or time.monotonic() > deadline:
-                raise
-            await asyncio.sleep(AGAIN_S)
+        deadline = time.monotonic() + PATIENCE_S
+        while first < behind:
+            try:
+                async with aclosing(blobs.pieces(stored.tenant, name, first, behind)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                        first += len(piece)
+                        patient, deadline = True, time.monotonic() + PATIENCE_S
+            except AWAY:
+                if not patient or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(AGAIN_S)

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from nats.js.errors import KeyNotFoundError
-from nats.js.errors import NotFoundError as NatsNotFound
 from pydantic import Field
 
 from eddy.api.answers.schemas import TenantLeaving
@@ -23,7 +22,6 @@ from eddy.core.board_constraints import BUILT_IN
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
 from eddy.pool.connection.credentials import NAME
-from eddy.pool.connection.streams import STORE
 from eddy.pool.jetstream.boards import change_board, forget_board
 from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.tenants import NAMES, PoolTenant
@@ -187,10 +185,9 @@ async def pool_status(parts: Parts, operator: Operator) -> Any:
 
 
 async def _blobs_bytes(parts: HeadParts) -> int:
-    """What blobs and outputs take; nothing where the servers have lost them."""
-    with contextlib.suppress(NatsNotFound):
-        return int((await parts.link.js.stream_info(STORE)).state.bytes)
-    return 0
+    """What blobs and outputs take."""
+    async with contextlib.aclosing(parts.link.bytes.blobs()) as there:
+        return sum([seen.size_bytes async for _, seen in there])
 
 
 def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:

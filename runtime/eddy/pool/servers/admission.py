@@ -2,10 +2,10 @@
 """Which boards a pool's own NATS servers let in, and what each may say there: a folder, and the servers' configuration.
 
 A board may ask heads under its own name (`eddy.pool.head.board_requests`), renew its own lease, fetch from its own
-queue, fetch bytes by the name of a consumer that a head made for it, and write bytes under its own name. It cannot read
-a bucket, nor list anything. Tenants never speak to NATS.
+queue. Bytes it gets from heads, and brings to them, by HTTP (`eddy.pool.head.transfers`). It cannot read a bucket, nor
+list anything. Tenants never speak to NATS.
 
-Heads and the store are in one account of the servers, and each board in an account of its own, which has these five
+Heads and the store are in one account of the servers, and each board in an account of its own, which has these
 services of the first. Rights on subjects alone would not do: whoever asks names the subject that the answer goes to,
 and the server, or a head, sends it there with rights of its own (docs/decisions/pool-access-of-boards.md).
 """
@@ -53,11 +53,8 @@ NOTHING = {"publish": {"deny": [">"]}, "subscribe": {"deny": [">"]}}
 SERVICES = {
     "eddy.gate.{}": ONE,
     "$KV.eddy_leases.{}": ONE,
-    "eddy.written.{}.*": ONE,
     "$JS.API.CONSUMER.MSG.NEXT.EDDY_WORK.board-{}": MANY,
     "$JS.ACK.EDDY_WORK.board-{}.>": ONE,
-    # A consumer's name is 128 random bits, told to one board; it can neither list nor make any.
-    "$JS.API.CONSUMER.MSG.NEXT.OBJ_eddy_blobs.*": MANY,
 }
 """What a board of a name may publish to."""
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -32,8 +32,10 @@ FORMAT = 1
 NOTE = "pool-backup.json"
 LEFT_OUT = ("nats.log", "nats.lock", "nats.pid", "nats.running", "users.lock", "server.log")
 """Of a process that runs, and what it said."""
-HEADS = "heads"
-"""Folder of what heads that run there have read, which is made again from the rest."""
+BYTES = "bytes"
+"""Folder of tenants' bytes, where they lie beside what the server keeps."""
+PASSING = ("heads", "incoming")
+"""Folders of what heads that run there have read, which is made again, and of bytes that are not whole."""
 STOPS_S, LOOK_S = 5.0, 0.002
 """Wall seconds in which a process stops that was told to, and between two looks."""
 PIECE_BYTES = 1 << 20
@@ -106,12 +108,10 @@ def back_up(folder: Path, place: Place, file: Path) -> PoolBackupNote:
 def _written(folder: Path, place: Place, out: IO[bytes]) -> PoolBackupNote:
     sums: dict[str, str] = {}
     with tarfile.open(fileobj=out, mode="w") as tar:
+        _add_all(tar, folder, (folder / BYTES).rglob("*"), sums)  # no file of these is ever written again
         with _stopped(place) as began_s:
             at_unix_s = time.time()
-            for path in sorted(folder.rglob("*")):
-                name, is_kept = path.relative_to(folder).as_posix(), path.name not in LEFT_OUT
-                if path.is_file() and is_kept and path.parent.name != HEADS and not path.is_symlink():
-                    sums[name] = _add(tar, path, name)
+            _add_all(tar, folder, folder.rglob("*"), sums)
             paused_s = time.monotonic() - began_s
         note = PoolBackupNote(FORMAT, at_unix_s, paused_s, sums)
         text = json.dumps(asdict(note)).encode()
@@ -119,6 +119,16 @@ def _written(folder: Path, place: Place, out: IO[bytes]) -> PoolBackupNote:
         entry.size, entry.mode = len(text), 0o600
         tar.addfile(entry, io.BytesIO(text))
     return note
+
+
+def _add_all(tar: tarfile.TarFile, folder: Path, paths: Iterable[Path], sums: dict[str, str]) -> None:
+    """Add files to a backup that are not in it yet."""
+    for path in sorted(paths):
+        name, is_kept = path.relative_to(folder).as_posix(), path.name not in LEFT_OUT
+        is_kept = is_kept and name not in sums and path.parent.name not in PASSING and not path.is_symlink()
+        if is_kept and path.is_file():
+            with contextlib.suppress(FileNotFoundError):  # bytes that heads were about to take away
+                sums[name] = _add(tar, path, name)
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str) -> str:

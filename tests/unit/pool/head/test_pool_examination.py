@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from eddy.pool.connection.streams import KEPT, MOST_CONSUMERS, PASSING_ON, STORE, WORK
+from eddy.pool.connection.streams import KEPT, MOST_CONSUMERS, PASSING_ON, WORK
 from eddy.pool.routes.pool_examination import CERTIFICATE_S, ExaminedStream, ObservedPool, examine
 
 STREAMS = {name: ExaminedStream(1_000_000, 10_000_000, 3) for name in (*PASSING_ON, *KEPT)}
@@ -14,6 +14,7 @@ WELL = ObservedPool(
     STREAMS, frozenset({"b1", "b2"}), {"b1": 1}, {"b1": "1.0", "b2": "1.0"}, frozenset({"b1"}), {"b1": 2},
     skew_s=0.1, release="1.0", server_release="2.12", certificate_s=2 * CERTIFICATE_S, leader="a",
 )  # fmt: skip
+STORE = "KV_eddy_bytes"
 LOST = {name: stream for name, stream in STREAMS.items() if name != STORE}
 WRONG = {
     "streams": [

@@ -99,6 +99,8 @@ HEADS_OWN = {
     "GET /v1/pool/jobs/{}/explain",
     "GET /v1/pool/timeline",
     "DELETE /v1/jobs/{}/outputs",
+    "GET /v1/transfers/{}",
+    "PUT /v1/transfers/{}",
 }
 
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 import uvicorn
@@ -23,8 +24,11 @@ from eddy.pool.connection.credentials import PoolAccess
 from eddy.pool.head import head_server
 from eddy.pool.head.head_server import Head, HeadSettings
 from eddy.pool.jetstream import link
+from eddy.pool.jetstream.budget import RECORDS
+from eddy.pool.jetstream.moved_blobs import STREAM
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import StreamConfig
+from nats.js.errors import NotFoundError
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -63,25 +67,28 @@ class Streams:
             raise NatsTimeout
         return name
 
-    object_store = key_value
-
     async def stream_info(self, name: str) -> Any:
         await self.key_value(name)
-        config = StreamConfig(max_consumers=streams.MOST_CONSUMERS, allow_rollup_hdrs=False, max_bytes=1 << 30)
+        if name == STREAM:
+            raise NotFoundError
+        noted = {RECORDS: "1"}
+        config = StreamConfig(max_consumers=streams.MOST_CONSUMERS, allow_rollup_hdrs=False, metadata=noted)
         return SimpleNamespace(config=config)
 
 
-NAMES = ("eddy_submissions", "eddy_jobs", "eddy_boards", "eddy_leases", "eddy_leader", "eddy_keys", "eddy_blobs")
+NAMES = ("eddy_submissions", "eddy_jobs", "eddy_boards", "eddy_leases", "eddy_leader", "eddy_keys", "eddy_bytes")
 
 
-def test_streams_that_lost_their_leaders_are_waited_for_at_the_same_time() -> None:
+def test_streams_that_lost_their_leaders_are_waited_for_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = JumpingLoop()
+    place: Any = SimpleNamespace(capacity=lambda: 0)
     servers: Any = Streams(lambda name: 2.0 * NAMES.index(name) if name in NAMES else 13.0)
     try:
-        made: Any = loop.run_until_complete(link._steadily_made(servers, replicas=3, patience_s=10.0))
+        monkeypatch.setattr(link, "_begun", AsyncMock())
+        made: Any = loop.run_until_complete(link._steadily_made(servers, replicas=3, patience_s=10.0, place=place))
     finally:
         loop.close()
-    assert (made.submissions, made.leader, made.blobs) == ("eddy_submissions", "eddy_leader", "eddy_blobs")
+    assert (made.submissions, made.leader, made.accounts.bucket) == ("eddy_submissions", "eddy_leader", "eddy_bytes")
     assert 13.0 <= loop.now_s <= 13.0 + link.ASKED_S + 0.5
 
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 from eddy.core.errors import Conflict
-from eddy.pool.head.fetches import Transfers
 from eddy.pool.mirror.estimates import UNKNOWN_S, Estimates
 from eddy.pool.placement.forecast import _known
 from eddy.pool.records.record_json import board_from_json, job_from_json, to_json
 from eddy.pool.records.records import JobFenced, JobPart, PoolBoard, PoolJob
+from eddy.pool.routes.open_transfers import Transfers
 from eddy.pool.routes.rendering import explain_placement, render_job
 
 

@@ -15,6 +15,7 @@ from eddy.core.errors import EddyError
 from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.jetstream.jobs import MOST_RECORD_BYTES, PoolJobs
 from eddy.pool.mirror.flood_guard import FloodGuard
+from eddy.pool.routes.open_transfers import OpenTransfers
 from nats.errors import MaxPayloadError
 
 
@@ -54,7 +55,7 @@ def test_an_answer_that_is_too_large_is_answered_with_an_error() -> None:
         return []
 
     link: Any = SimpleNamespace()
-    gate = BoardRequestHandler(link, nothing, nothing, FloodGuard())
+    gate = BoardRequestHandler(link, nothing, nothing, FloodGuard(), OpenTransfers(""))
     asyncio.run(gate._respond(Message(), {"ok": "x" * 2000}))  # type: ignore[arg-type]
     asyncio.run(gate._respond(Message(), {"ok": "x"}))  # type: ignore[arg-type]
     refused, answered = (json.loads(each) for each in answers)
