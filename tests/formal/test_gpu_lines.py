@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Two lines of a GPU's caches are compared in gates otherwise than in a simulation: proved to be the same."""
+"""Lines of a GPU's caches: compared in gates as in a simulation, and every word in a place of its own; proved."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ LINES = Proof("gpu_lines_proof", ROOT / "hw/ip/gpu_cache/gpu_cache.f", depth=1, 
 MISTAKES = (
     Mutation("bits left out", "gpu_lines_pkg.sv", "apart[3*g+:3]", "apart[3*g+:2]"),
     Mutation("a carry lost", "gpu_lines_pkg.sv", "{Groups{1'b1}}}", "{Groups{1'b1}} << 1}"),
+    Mutation("two words in one place", "gpu_lines_pkg.sv", "word[0] ^ word[3]", "word[0] & word[3]"),
+    Mutation("words four apart meet", "gpu_lines_pkg.sv", "word[1:0] ^ word[3:2]", "word[1:0]"),
+    Mutation("parts taken for each other", "gpu_lines_pkg.sv", "word >> $clog2(banks)", "word >> (1 + $clog2(banks))"),
 )
 
 

@@ -37,8 +37,8 @@ from dcache_accesses import (
     LOAD,
     LOCAL,
     LOCAL_BYTES,
+    OWN,
     PAGE,
-    ROW,
     SHARED,
     SHARED_LINES,
     STORE,
@@ -52,10 +52,11 @@ from dcache_accesses import (
     is_local,
     refused,
     shared,
+    together,
 )
 
 CYCLES = int(os.environ.get("DCACHE_CYCLES", "15000"))
-READS = 4
+READS = 8
 """Lines that may be on their way at once."""
 
 
@@ -84,6 +85,8 @@ class Bench:
         self.most_fills = self.overtaken = self.locks = self.atomics = 0
         self.lock: int | None = None
         self.drain = False
+        # Memory answers no read.
+        self.held = False
         self.draws = Draws(self.random, self.memory)
 
     # ---- The core
@@ -107,34 +110,28 @@ class Bench:
         self.answers[access.tag] = access
 
     def store(self, access: Access) -> None:
-        lanes = access.lanes()
-        while lanes:
-            row = access.address[lanes[0]] // ROW
+        for lanes in together(access):
+            line = access.address[lanes[0]] // LINE
             written: dict[int, int] = {}
-            for t in [t for t in lanes if access.address[t] // ROW == row]:
+            for t in lanes:
                 for k in range(access.width):
                     written[access.address[t] + k] = access.data[t] >> 8 * k & 255
-            lanes = [t for t in lanes if access.address[t] // ROW != row]
             self.own.update(written)
             for load in self.answers.values():
                 for at in written.keys() & load.allowed.keys():
                     load.allowed[at] = load.allowed[at] | {written[at]}
-            if not is_local(row * ROW):
-                self.stores[row * ROW // LINE].append((self.stored, written))
+            if not is_local(line * LINE):
+                self.stores[line].append((self.stored, written))
                 self.stored += 1
 
     # ---- Atomic accesses
 
     def begin(self, access: Access) -> None:
-        """Its rows in their order; what is of local memory happens now, the rest when its line is locked."""
-        lanes = access.lanes()
-        while lanes:
-            row = access.address[lanes[0]] // ROW
-            access.rows.append([t for t in lanes if access.address[t] // ROW == row])
-            lanes = [t for t in lanes if access.address[t] // ROW != row]
-        for row_lanes in access.rows:
-            if is_local(access.address[row_lanes[0]]):
-                self.change(access, row_lanes)
+        """What it does in its order; what is of local memory happens now, the rest when its line is locked."""
+        access.groups = together(access)
+        for lanes in access.groups:
+            if is_local(access.address[lanes[0]]):
+                self.change(access, lanes)
         access.before = self.stored
 
     def change(self, access: Access, lanes: list[int]) -> None:
@@ -158,17 +155,17 @@ class Bench:
         elif self.lock is None and self.random.random() >= self.stall:
             access = [access for access in self.answers.values() if access.kind == ATOMIC][-1]
             assert not access.release or self.landed(access.before), "a release is later than all stores before it"
-            while is_local(access.address[access.rows[0][0]]):
-                access.rows.pop(0)
-            line = access.address[access.rows[0][0]] // LINE
+            while is_local(access.address[access.groups[0][0]]):
+                access.groups.pop(0)
+            line = access.address[access.groups[0][0]] // LINE
             assert int(dut.lock_line_o.value) == line % 64
             self.lock, self.locks = line, self.locks + 1
             assert self.settled(line, self.stored), "a line is locked when every store to it has landed"
             for at in range(line * LINE, line * LINE + LINE):
                 if COUNTED <= at < COUNTED + 2 * LINE:
                     self.own[at] = self.memory[at]
-            while access.rows and access.address[access.rows[0][0]] // LINE == line:
-                self.change(access, access.rows.pop(0))
+            while access.groups and access.address[access.groups[0][0]] // LINE == line:
+                self.change(access, access.groups.pop(0))
             access.reads = self.stored
         dut.lock_grant_i.value = int(self.lock is not None)
 
@@ -342,7 +339,7 @@ class Bench:
         """Drive the read port; the address of a line whose last beat makes it a refused one, else -1."""
         dut = self.dut
         dut.rd_beat_i.value = dut.rd_last_i.value = dut.rd_error_i.value = 0
-        if not self.fills or self.fills[0][2] > self.cycle or self.random.random() < self.stall:
+        if self.held or not self.fills or self.fills[0][2] > self.cycle or self.random.random() < self.stall:
             return -1
         line, number, _, early, _ = self.fills[0]
         word = early[8 * number : 8 * number + 8] if early else self.memory.take(line * LINE + 8 * number, 8)
@@ -519,7 +516,7 @@ async def a_fence_shows_what_the_neighbour_stored(dut: Any) -> None:
 
 @cocotb.test()
 async def a_fence_waits_for_lines_that_nobody_asked_for(dut: Any) -> None:
-    """A line is loaded from, which brings the one two further; a fence some cycles later, while that is on its way."""
+    """A line is loaded from, which brings the next ones; a fence some cycles later, while that is on its way."""
     await reset(dut)
     bench = Bench(dut, 7, 0.0)
     met = 0
@@ -552,6 +549,31 @@ async def a_line_is_read_whole_at_any_distance_behind_its_miss(dut: Any) -> None
         await one(bench, Access(LOAD, 2, 1, 9, [WALKED + LINE - 4] * THREADS, [0] * THREADS))
 
 
+@cocotb.test()
+async def as_many_lines_are_on_their_way_as_may_be(dut: Any) -> None:
+    """A walk is learnt; then memory answers nothing, and more lines are loaded from than may be on their way."""
+    await reset(dut)
+    bench = Bench(dut, 8, 0.0)
+    for number in range(3):
+        bench.offer(Access(LOAD, 2, 1, number, [WALKED + LINE * number] * THREADS, [0] * THREADS))
+        while bench.request is not None or bench.answers:
+            await bench.step(requests=False)
+    bench.held = True
+    for _ in range(20):
+        await bench.step(requests=False)
+    ahead = len(bench.fills)
+    for number in range(READS):
+        address = OWN + (PAGE << number) + LINE * (number + ahead + 3)
+        bench.offer(Access(LOAD, 2, 1, 8 + number, [address] * THREADS, [0] * THREADS))
+        for _ in range(8):
+            await bench.step(requests=False)
+    ways = int(os.environ["DCACHE_BYTES"]) // LINE
+    assert len(bench.fills) == min(READS, ways)
+    assert 0 < ahead < READS
+    bench.held = False
+    await idle(bench)
+
+
 async def one(bench: Bench, access: Access) -> None:
     """An access by itself, until the cache is idle again."""
     bench.offer(access)
@@ -560,7 +582,7 @@ async def one(bench: Bench, access: Access) -> None:
 
 async def idle(bench: Bench) -> None:
     """Until all is answered and nothing is on its way."""
-    for _ in range(100):
+    for _ in range(400):
         await bench.step(requests=False)
         if bench.request is None and not bench.answers and int(bench.dut.idle_o.value):
             return

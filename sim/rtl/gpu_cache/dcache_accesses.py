@@ -15,8 +15,8 @@ memory refuses."""
 PAGE = 4096
 IO_LINES, SHARED_LINES = 4, 2
 THREADS, LOCAL_BYTES = int(os.environ["DCACHE_THREADS"]), int(os.environ["DCACHE_LOCAL"])
-ROW = max(8, 4 << (THREADS - 1).bit_length())
-"""Bytes that are served in one cycle."""
+BANKS = max(2, 1 << (THREADS - 1).bit_length())
+"""Words of a line that are served in one cycle, if each lies in a bank of its own."""
 
 COUNTED = 0xB0000000
 """Lines that the neighbour changes as well, under the same locks."""
@@ -33,8 +33,8 @@ class Access:
     """One access of a warp: what each lane addresses, and what it stores or may load.
 
     Of a fence: how many stores and reads were before it, and what the neighbour's bytes have been since. Of an atomic
-    access: its operation and ordering, what it compares with, the lanes of each row it still has to lock, and what each
-    lane read, and that its answer is there.
+    access: its operation and ordering, what it compares with, the lanes it still has to lock, as they are served
+    together, and what each lane read, and that its answer is there.
     """
 
     kind: int
@@ -52,7 +52,7 @@ class Access:
     acquire: bool = False
     release: bool = False
     compare: list[int] = field(default_factory=lambda: [0] * THREADS)
-    rows: list[list[int]] = field(default_factory=list)
+    groups: list[list[int]] = field(default_factory=list)
     old: dict[int, int] = field(default_factory=dict)
     ended: bool = False
 
@@ -62,6 +62,35 @@ class Access:
 
     def lanes(self) -> list[int]:
         return [t for t in range(THREADS) if self.mask >> t & 1]
+
+
+def part(address: int) -> int:
+    """Which part of its line a word lies in; each has a word in every bank."""
+    return address // 4 % 16 // BANKS
+
+
+def bank(address: int) -> int:
+    """Where a word lies: words of a line go around the banks, and begin at another one each time."""
+    around = part(address)
+    return address // 4 % BANKS ^ (around.bit_count() % 2 if BANKS == 2 else around)
+
+
+def together(access: Access) -> list[list[int]]:
+    """Lanes that are served in one cycle, group by group.
+
+    The lowest lane that is left decides on the line, and the lowest of each bank on the bank's part of it: served are
+    lanes of that line whose words lie there.
+    """
+    found, left = [], access.lanes()
+    while left:
+        line = access.address[left[0]] // LINE
+        parts: dict[int, int] = {}
+        for t in left:
+            parts.setdefault(bank(access.address[t]), part(access.address[t]))
+        wanted = [t for t in left if parts[bank(access.address[t])] == part(access.address[t])]
+        found.append([t for t in wanted if access.address[t] // LINE == line])
+        left = [t for t in left if t not in found[-1]]
+    return found
 
 
 def combined(operation: int, old: int, operand: int, expected: int) -> int | None:

@@ -23,12 +23,13 @@ def dcache(size: int, local: int, threads: int) -> Bench:
 def run_dcache(bench: Bench) -> None:
     environment = {
         "DCACHE_THREADS": str(bench.parameters["Threads"]),
+        "DCACHE_BYTES": str(bench.parameters["Bytes"]),
         "DCACHE_LOCAL": str(bench.parameters["LocalBytes"]),
     }
     bench.run("cocotb_gpu_dcache", FOLDER, environment=environment)
 
 
-@pytest.mark.parametrize(("size", "local", "threads"), [(128, 64, 3), (512, 1024, 4)])
+@pytest.mark.parametrize(("size", "local", "threads"), [(128, 64, 3), (1024, 1024, 4)])
 def test_data_cache(size: int, local: int, threads: int) -> None:
     run_dcache(dcache(size, local, threads))
 
@@ -48,10 +49,31 @@ MISTAKES = [
     ),
     Mutation("store to a line on its way", "gpu_dcache.sv", "sb_ready && !coming &&", "sb_ready &&"),
     Mutation("atomic on an old copy", "gpu_dcache.sv", "if (whole || amo_drop) begin", "if (whole) begin"),
+    Mutation("word before it was written", "gpu_dcache.sv", "if (wrote_banks_q[b] &&", "if (1'b0 &&"),
+    Mutation("last beat before it was written", "gpu_dcache.sv", "stale = whole_q;", "stale = 1'b0;"),
     Mutation(
-        "row before it was written", "gpu_dcache.sv", "stale = whole_q || (wrote_q &&", "stale = whole_q || (1'b0 &&"
+        "word of another part",
+        "gpu_dcache.sv",
+        "in_line[t] && place_q.parts[bank_q[t]] == part_of(addr_q[t][5:2])",
+        "in_line[t]",
     ),
-    Mutation("last beat before it was written", "gpu_dcache.sv", "stale = whole_q ||", "stale ="),
+    Mutation("lanes of another line", "gpu_dcache.sv", "left_q[t] && in_line[t] &&", "left_q[t] &&"),
+    Mutation(
+        "beat in the wrong bank", "gpu_dcache_rows.sv", "{fill_beat_i, 1'b1}, Banks)", "{fill_beat_i, 1'b0}, Banks)"
+    ),
+    Mutation(
+        "joined store loses the ones before", "gpu_store_buffer.sv", "(joins ? strb_ram[into] : '0) | stored", "stored"
+    ),
+    Mutation(
+        "bytes of an older line leave", "gpu_store_buffer.sv", "(joins ? strb_ram[into] : '0) |", "strb_ram[into] |"
+    ),
+    Mutation("full buffer takes a store", "gpu_store_buffer.sv", "joins || !used_q[tail_q]", "1'b1"),
+    Mutation("fence before stores have landed", "gpu_dcache.sv", "&& sb_empty && rsp_free", "&& rsp_free"),
+    Mutation("idle before stores have landed", "gpu_dcache.sv", "touched_q == '0 && sb_empty", "touched_q == '0"),
+    Mutation("line read before its stores", "gpu_dcache.sv", "!coming && !sb_conflict && room", "!coming && room"),
+    Mutation("lines of the last owner", "gpu_dcache.sv", "if (clear_i || end_fence ||", "if (end_fence ||"),
+    Mutation("walks of the last owner", "gpu_dcache_streams.sv", "if (!rst_ni || clear_i) begin", "if (!rst_ni) begin"),
+    Mutation("a place given twice", "gpu_dcache_fills.sv", "!busy_q[tail_q] && !held_i[tail_q]", "1'b1"),
     Mutation("hit in a line on its way", "gpu_dcache.sv", "((hit0 || hit1) && !coming)", "hit0 || hit1"),
     Mutation("unlocked before it landed", "gpu_dcache_amo.sv", "if (!conflict_i) begin", "if (1'b1) begin"),
     Mutation(
@@ -64,4 +86,4 @@ MISTAKES = [
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_found(mistake: Mutation, tmp_path: Path) -> None:
     with pytest.raises(BenchFailed):
-        run_dcache(dcache(512, 1024, 4).broken(mistake, tmp_path))
+        run_dcache(dcache(1024, 1024, 4).broken(mistake, tmp_path))

@@ -73,6 +73,7 @@ CYCLES: dict[str, float] = {
     "lw a4, 0(a1)\nadd a5, a4, a4": 3 + 2,
     "lw a4, 0(a1)\nadd a5, a5, a5": 3 + 2,
     "lw a4, 0(a3)\nadd a5, a4, a4": 6 + 2,
+    "lw a4, 0(a6)\nadd a5, a4, a4": 3 + 2,
     "mul a4, a2, a2\nadd a5, a4, a4": 3 + 2,
     "mul a4, a2, a2\nadd a5, a5, a5\nadd a5, a5, a5": 3 + 2 + 2,
     "div a4, a2, a2": 26,
@@ -93,6 +94,8 @@ _start:
   li a1, {DATA:#x}
   slli t2, t1, 6
   add a3, a1, t2
+  slli t2, t1, 4
+  add a6, a1, t2
   slli t2, t1, 2
   add a1, a1, t2
   li a2, 7
@@ -183,7 +186,7 @@ def test_a_load_under_way_does_not_see_the_store_behind_it(stall: int) -> None:
 
 MUTATIONS = [
     ("gpu_lanes.sv", "wide >>> by", "wide >> by"),
-    ("gpu_dcache.sv", ".way_i(hit1), .data_o(row_data)", ".way_i(1'b0), .data_o(row_data)"),
+    ("gpu_dcache.sv", ".way_i(hit1), .words_o(words)", ".way_i(1'b0), .words_o(words)"),
     ("gpu_group.sv", "if (expired_i) favour = favour & ~group_i;", ""),
     ("gpu_scoreboard.sv", "operation.rd == needs.reads.rs2 ||", ""),
     ("gpu_scoreboard.sv", "executing = look_warp == push_warp && execute_i;", "executing = 1'b0;"),

@@ -3,8 +3,8 @@
 
 /// Memory accesses of a core: coalesces the lanes of a warp, first-level data cache, local memory.
 ///
-/// Two ways, write-through, no allocation on stores. All lanes that touch one row (as many bytes as the lanes have words)
-/// are served in one cycle; a fully coalesced hit takes one. Stores are taken and forgotten (no answer); loads and fences
+/// Two ways, write-through, no allocation on stores. All lanes whose words lie in one line and in different banks
+/// (`gpu_lines_pkg::bank_of`), or are the same, are served in one cycle. Stores are taken and forgotten (no answer); loads and fences
 /// answer with their tag, loads in parts and in any order.
 ///
 /// A load that misses is parked until its line has come; others go on meanwhile, and what misses in a line that is on its
@@ -28,8 +28,8 @@ module gpu_dcache
   parameter int unsigned LocalBytes = 16384,
   /// First address of local memory, aligned to its size.
   parameter logic [31:0] LocalBase = 32'hffff_0000,
-  /// Lines that may be on their way at once, 1 to 4.
-  parameter int unsigned Reads = 4,
+  /// Lines that may be on their way at once, 1 to 8.
+  parameter int unsigned Reads = 8,
   localparam int unsigned LocalLines = LocalBytes / LineBytes,
   localparam int unsigned LocalWidth = (LocalLines > 1) ? $clog2(LocalLines) : 1
 ) (
@@ -71,7 +71,7 @@ module gpu_dcache
   output logic                     error_o,
   output logic                     error_store_o,
   output logic [31:0]              error_addr_o,
-  /// A row was loaded from; a line was asked for because a load missed.
+  /// Lanes were served from a line; a line was asked for because a load missed.
   output logic                     hit_event_o,
   output logic                     miss_event_o,
   /// The lock of a line among cores: wanted until it is let go, for a cycle at least.
@@ -100,16 +100,15 @@ module gpu_dcache
   localparam int unsigned Sets = Bytes / LineBytes / 2;
   localparam int unsigned SetWidth = (Sets > 1) ? $clog2(Sets) : 1;
   localparam int unsigned AddrTag = LineAddrWidth - $clog2(Sets);
-  localparam int unsigned Fills = 4;
-  localparam int unsigned Places = 4;
+  localparam int unsigned Fills = 8;
+  localparam int unsigned Places = 8;
   localparam int unsigned FillWidth = $clog2(Fills);
   localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
-  // A word a lane, at least a beat, at most a line.
-  localparam int unsigned RowBytes = (Threads > 1) ? 4 << $clog2(Threads) : 8;
-  localparam int unsigned RowOffset = $clog2(RowBytes);
-  localparam int unsigned RowWidth = 32 - RowOffset;
-  // Of the number of a row the place in its line.
-  localparam logic [31:0] PartMask = 32'(LineBytes / RowBytes - 1);
+  // A word a lane and more: lanes next to each other, or with equal steps between them, mostly meet in none.
+  localparam int unsigned Banks = (Threads > 8) ? 16 : (Threads > 1) ? 1 << $clog2(Threads) : 2;
+  localparam int unsigned BankWidth = $clog2(Banks);
+  localparam int unsigned Parts = LineBytes / 4 / Banks;
+  localparam int unsigned PartWidth = (Parts > 1) ? $clog2(Parts) : 1;
 
   if (Bytes < 2 * LineBytes || (Bytes & (Bytes - 1)) != 0) begin : gen_check_bytes
     $fatal(1, "gpu_dcache: Bytes must be a power of two and hold at least two lines of 64 bytes");
@@ -121,15 +120,20 @@ module gpu_dcache
     $fatal(1, "gpu_dcache: LocalBase must be aligned to LocalBytes");
   end
   if (Reads < 1 || Reads > Fills) begin : gen_check_reads
-    $fatal(1, "gpu_dcache: Reads must be 1 to 4");
+    $fatal(1, "gpu_dcache: Reads must be 1 to 8");
   end
 
   typedef logic [LineAddrWidth-1:0] line_t;
-  typedef logic [RowWidth-1:0] row_t;
+  // Of each bank the part of a line it looks at.
+  typedef logic [Banks-1:0][PartWidth-1:0] parts_t;
+  typedef struct packed {
+    line_t  line;
+    parts_t parts;
+  } place_t;
   typedef struct packed {
     logic [2:0]               size;
     logic [TagWidth-1:0]      tag;
-    row_t                     row;
+    place_t                   place;
     logic [Threads-1:0]       left;
     logic [Threads-1:0][31:0] addr;
   } load_t;
@@ -143,26 +147,28 @@ module gpu_dcache
   logic fresh1_ram [Sets];
   logic victim_ram [Sets];
 
-  // The access under way, and its row of this cycle (the address register of the memories).
+  // The access under way, and what it looks at in this cycle (the address register of the memories).
   logic valid_q, store_q;
   logic [2:0] size_q;
   logic [TagWidth-1:0] tag_q;
-  row_t row_q;
+  place_t place_q;
   logic [Threads-1:0] left_q;
   logic [Threads-1:0][31:0] addr_q;
+  // Of each lane the bank its word lies in.
+  logic [Threads-1:0][BankWidth-1:0] bank_q;
   logic [Threads-1:0][31:0] data_q;
   // A fence waits beside it.
   logic fence_q;
   logic [TagWidth-1:0] fence_tag_q;
   // What was written in the cycle before, which the row that is read does not show: the last beat of a line, a store.
-  logic whole_q, wrote_q;
-  logic [7:0] wrote_row_q;
+  logic whole_q;
+  logic [Banks-1:0] wrote_banks_q;
+  logic [5:0] wrote_set_q;
+  parts_t wrote_parts_q;
   // Stored lines are to leave.
   logic flush_q;
-  // Lines to ask for before they are wanted, one after the other; whether the first stands where an access would; whether
-  // one of them is under consideration.
-  logic ahead_q, second_q, looks_q;
-  line_t second_line_q;
+  // A line to ask for before it is wanted; whether it is what is looked at.
+  logic ahead_q, looks_q;
   logic [1:0] touched_q;
   line_t ahead_line_q;
 
@@ -178,13 +184,13 @@ module gpu_dcache
   logic [SetWidth-1:0] set;
   logic local_hit, hit0, hit1, hit, fresh;
   logic rsp_free, store_free, stale, serve, serve_load, serve_store, finish, park, take, come_back, end_fence, look;
-  logic miss, ask, ask_ahead, way, ahead_done, touch, next_valid;
+  logic miss, ask, ask_ahead, way, ahead_done, touch, next_valid, next_take;
   line_t next_line;
   logic [Threads-1:0] group, rest, in_line;
-  row_t next_row, first_row, row_d;
+  place_t next_place, first_place, place_d;
   logic [LaneWidth-1:0] next_lane;
-  logic [8*RowBytes-1:0] row_data, store_data;
-  logic [RowBytes-1:0] store_strb;
+  logic [Banks-1:0][31:0] words, store_data;
+  logic [Banks-1:0][3:0] store_strb;
   logic sb_ready, sb_empty, sb_conflict, sb_error;
   logic [31:0] sb_error_addr;
   load_t parked;
@@ -213,11 +219,11 @@ module gpu_dcache
   logic awake;
 
   assign awake = !rst_ni || clear_i || drain_i || req_valid_i || !req_ready_o || rsp_valid_o || valid_q || fence_q || parked_any ||
-                 held != '0 || fills_any || !sb_empty || ahead_q || second_q || looks_q || touched_q != '0 || whole_q || wrote_q || flush_q;
+                 held != '0 || fills_any || !sb_empty || ahead_q || next_valid || looks_q || touched_q != '0 || whole_q || wrote_banks_q != '0 || flush_q;
 
   // ---- One look at the tags a cycle: the access's, or where there is none that of the line to be asked for ahead.
 
-  assign line = row_q[RowWidth-1-:LineAddrWidth];
+  assign line = place_q.line;
   assign look = valid_q || looks_q;
   assign set = set_of(line);
   assign local_hit = is_local(line);
@@ -233,40 +239,55 @@ module gpu_dcache
     end
   end
 
-  // Which lanes are served this cycle, and whose row comes next; whether that is in the same line.
+  function automatic logic [BankWidth-1:0] bank_of(logic [3:0] word);
+    return BankWidth'(gpu_lines_pkg::bank_of(word, Banks));
+  endfunction
+
+  function automatic logic [PartWidth-1:0] part_of(logic [3:0] word);
+    return PartWidth'(gpu_lines_pkg::part_of(word, Banks));
+  endfunction
+
+  // Which lanes are served this cycle: those of the line whose banks look at their parts. What comes next: the line of the lowest
+  // lane that is left, and of each bank the part that the lowest of those wants. Whether that is the same line.
   always_comb begin
     group = '0;
     rest = '0;
     in_line = '0;
     next_lane = '0;
-    next_row = 'x;
+    next_place = 'x;
     rest_here = 1'b0;
     if (valid_q) begin
       for (int t = 0; t < int'(Threads); t++) begin
         in_line[t] = gpu_lines_pkg::same(30'(addr_q[t][31:LineOffset]), 30'(line));
-        group[t] = left_q[t] && in_line[t] && ((addr_q[t] >> RowOffset) & PartMask) == (32'(row_q) & PartMask);
+        group[t] = left_q[t] && in_line[t] && place_q.parts[bank_q[t]] == part_of(addr_q[t][5:2]);
       end
       rest = left_q & ~group;
       for (int t = int'(Threads) - 1; t >= 0; t--) if (rest[t]) next_lane = LaneWidth'(t);
-      next_row = addr_q[next_lane][31:RowOffset];
+      next_place.line = addr_q[next_lane][31:LineOffset];
       rest_here = rest != '0 && in_line[next_lane];
+      for (int b = 0; b < int'(Banks); b++) begin
+        next_place.parts[b] = '0;
+        for (int t = int'(Threads) - 1; t >= 0; t--) begin
+          if (rest[t] && bank_q[t] == BankWidth'(b)) next_place.parts[b] = part_of(addr_q[t][5:2]);
+        end
+      end
     end
   end
 
-  // The row of the next cycle: of the access under way, or of the next one, if there is one, or in a line ahead.
-  row_t other_row;
+  // What is looked at in the next cycle: of the access under way, or of the next one, if there is one, or a line ahead.
+  place_t other_place;
 
   always_comb begin
-    other_row = parked_ready ? parked.row : asks ? first_row : row_t'(ahead_line_q) << (RowWidth - LineAddrWidth);
-    row_d = (rest != '0) ? next_row : other_row;
-    if (valid_q && !serve && !amo_next_row) row_d = row_q;
+    other_place = parked_ready ? parked.place : asks ? first_place : '{line: ahead_line_q, parts: 'x};
+    place_d = (rest != '0) ? next_place : other_place;
+    if (valid_q && !serve && !amo_next_row) place_d = place_q;
   end
 
-  gpu_dcache_port #(.Threads(Threads), .TagWidth(TagWidth), .RowOffset(RowOffset)) u_port (
+  gpu_dcache_port #(.Threads(Threads), .TagWidth(TagWidth), .Banks(Banks), .PartWidth(PartWidth)) u_port (
     .clk_i, .awake_i(awake), .rst_ni, .req_valid_i, .req_ready_o, .req_store_i, .req_fence_i, .req_amo_i, .req_amo_op_i, .req_acquire_i, .req_release_i,
     .req_compare_i, .req_size_i, .req_mask_i, .req_tag_i, .req_addr_i, .req_data_i,
     .valid_o(asks), .take_i(take), .store_o(asks_store), .fence_o(asks_fence), .amo_o(asks_amo), .size_o(asks_size),
-    .mask_o(asks_mask), .tag_o(asks_tag), .addr_o(asks_addr), .data_o(asks_data), .row_o(first_row),
+    .mask_o(asks_mask), .tag_o(asks_tag), .addr_o(asks_addr), .data_o(asks_data), .line_o(first_place.line), .parts_o(first_place.parts),
     .amo_op_o(amo_op), .acquire_o(amo_acquire), .release_o(amo_release), .compare_o(amo_compare)
   );
 
@@ -281,13 +302,16 @@ module gpu_dcache
     begin
       hit = local_hit || ((hit0 || hit1) && !coming);
       // A line that comes has the memories' one write.
-      stale = whole_q || (wrote_q && wrote_row_q == row_q[7:0]);
+      stale = whole_q;
+      for (int b = 0; b < int'(Banks); b++) begin
+        if (wrote_banks_q[b] && {wrote_set_q, wrote_parts_q[b]} == {line[5:0], place_q.parts[b]}) stale = 1'b1;
+      end
       serve_load = valid_q && !store_q && !amo && hit && rsp_free && !stale;
       store_free = local_hit || (sb_ready && !coming && !(rd_beat_i && (hit0 || hit1)));
       serve_store = valid_q && store_q && store_free;
       serve = serve_load || serve_store;
       finish = serve && rest == '0;
-      touch = serve_load && !local_hit && fresh && touched_q == '0 && !second_q && !whole;
+      touch = serve_load && !local_hit && fresh && touched_q == '0 && !whole;
       // A miss: the line is on its way, or asked for, or it waits for room. Only stores that have not landed hold it here.
       miss = valid_q && !store_q && !amo && !hit;
       park = miss && (coming || !sb_conflict);
@@ -315,6 +339,7 @@ module gpu_dcache
     end
   end
 
+  assign next_take = next_valid && (!ahead_q || ahead_done);
   assign come_back = parked_ready && (!valid_q || finish);
   // An atomic access that has to wait for parked loads keeps others out meanwhile.
   assign ready = (!valid_q || finish) && !fence_q && (asks_amo ? !parked_any : !parked_ready && !parked_full);
@@ -325,28 +350,28 @@ module gpu_dcache
 
   assign hit_event_o = serve_load;
   assign miss_event_o = ask;
-  assign idle_o = !valid_q && req_ready_o && !rsp_valid_o && !fence_q && !parked_any && !fills_any && !ahead_q && !second_q && touched_q == '0 && sb_empty;
+  assign idle_o = !valid_q && req_ready_o && !rsp_valid_o && !fence_q && !parked_any && !fills_any && !ahead_q && !next_valid && touched_q == '0 && sb_empty;
   assign error_o = sb_error || fill_error;
   // What an atomic access may not read it may not store.
   assign error_store_o = sb_error || (fill_error && amo);
   assign error_addr_o = sb_error ? sb_error_addr : {fill_line, {LineOffset{1'b0}}};
 
-  gpu_dcache_merge #(.Threads(Threads), .RowBytes(RowBytes)) u_merge (
+  gpu_dcache_merge #(.Threads(Threads), .Banks(Banks)) u_merge (
     .valid_i(valid_q && (store_q || amo_store)), .size_i(size_q[1:0]), .lanes_i(store_lanes), .addr_i(addr_q),
     .data_i(data_q), .data_o(store_data), .strb_o(store_strb)
   );
 
-  gpu_dcache_answer #(.Threads(Threads), .TagWidth(TagWidth), .RowBytes(RowBytes)) u_answer (
+  gpu_dcache_answer #(.Threads(Threads), .TagWidth(TagWidth), .Banks(Banks)) u_answer (
     .clk_i, .awake_i(awake), .rst_ni, .free_o(rsp_free),
-    .load_i(serve_load), .finish_i(rest == '0), .lanes_i(group), .size_i(size_q), .addr_i(addr_q), .row_i(row_data),
+    .load_i(serve_load), .finish_i(rest == '0), .lanes_i(group), .size_i(size_q), .addr_i(addr_q), .words_i(words),
     .park_i(park), .amo_i(amo_served), .amo_lane_i(amo_lane), .amo_data_i(amo_old), .amo_finish_i(amo_finish),
     .tag_i(tag_q), .fence_i(end_fence), .fence_tag_i(fence_tag_q),
     .rsp_valid_o, .rsp_ready_i, .rsp_last_o, .rsp_mask_o, .rsp_tag_o, .rsp_data_o
   );
 
-  gpu_store_buffer #(.RowBytes(RowBytes)) u_stores (
+  gpu_store_buffer #(.Banks(Banks)) u_stores (
     .clk_i, .awake_i(awake), .rst_ni,
-    .ready_o(sb_ready), .push_i((serve_store || amo_push) && !local_hit), .row_i(row_q), .data_i(store_data),
+    .ready_o(sb_ready), .push_i((serve_store || amo_push) && !local_hit), .parts_i(place_q.parts), .data_i(store_data),
     .strb_i(store_strb), .flush_i(flush_q),
     .empty_o(sb_empty), .probe_i(look), .probe_line_i(line), .conflict_o(sb_conflict),
     .wr_valid_o, .wr_ready_i, .wr_line_o, .wr_beats_o, .wr_beat_i, .wr_data_o, .wr_strb_o, .wr_done_i, .wr_error_i,
@@ -362,10 +387,10 @@ module gpu_dcache
   always_comb begin
     amo_word = 'x;
     if (amo_read) begin
-      automatic logic [RowOffset-3:0] word;
-      word = '0;
-      for (int t = 0; t < int'(Threads); t++) if (amo_read_lane[t]) word |= addr_q[t][RowOffset-1:2];
-      amo_word = row_data[{word, 5'd0}+:32];
+      automatic logic [BankWidth-1:0] bank;
+      bank = '0;
+      for (int t = 0; t < int'(Threads); t++) if (amo_read_lane[t]) bank |= bank_q[t];
+      amo_word = words[bank];
     end
   end
 
@@ -393,7 +418,8 @@ module gpu_dcache
   );
 
   gpu_dcache_streams u_streams (
-    .clk_i, .awake_i(awake), .rst_ni, .clear_i, .touch_i(touch), .line_i(line), .next_valid_o(next_valid), .next_line_o(next_line)
+    .clk_i, .awake_i(awake), .rst_ni, .clear_i, .touch_i(touch), .line_i(line), .next_valid_o(next_valid), .next_take_i(next_take),
+    .next_line_o(next_line)
   );
 
   load_t access;
@@ -403,7 +429,7 @@ module gpu_dcache
 `ifndef SYNTHESIS
     if (park)
 `endif
-    access = '{size: size_q, tag: tag_q, row: row_q, left: left_q, addr: addr_q};
+    access = '{size: size_q, tag: tag_q, place: place_q, left: left_q, addr: addr_q};
   end
 
   gpu_dcache_parked #(.Places(Places), .Width($bits(load_t)), .Fills(Fills)) u_parked (
@@ -413,9 +439,9 @@ module gpu_dcache
     .full_o(parked_full), .any_o(parked_any), .held_o(held)
   );
 
-  gpu_dcache_rows #(.RowBytes(RowBytes), .Rows(Sets * LineBytes / RowBytes), .LocalLines(LocalLines)) u_rows (
-    .clk_i, .awake_i(awake), .next_read_i(valid_q || asks || parked_ready), .next_i(row_d),
-    .row_i(row_q), .read_i(serve_load || amo_read), .local_i(local_hit), .way_i(hit1), .data_o(row_data),
+  gpu_dcache_rows #(.Banks(Banks), .Sets(Sets), .LocalLines(LocalLines)) u_rows (
+    .clk_i, .awake_i(awake), .next_read_i(valid_q || asks || parked_ready), .next_line_i(place_d.line), .next_parts_i(place_d.parts),
+    .line_i(line), .parts_i(place_q.parts), .read_i(serve_load || amo_read), .local_i(local_hit), .way_i(hit1), .words_o(words),
     .store_i((serve_store || amo_push) && hit), .store_data_i(store_data), .store_strb_i(store_strb),
     .fill_i(rd_beat_i), .fill_way_i(fill_way), .fill_line_i(fill_line), .fill_beat_i(fill_beat), .fill_data_i(rd_data_i),
     .clear_i, .clear_line_i
@@ -442,10 +468,11 @@ module gpu_dcache
   end
 
   always_ff @(`EDDY_RISES(clk_i, awake)) begin
-    row_q <= row_d;
+    place_q <= place_d;
     whole_q <= whole;
-    wrote_q <= serve_store || amo_push;
-    wrote_row_q <= row_q[7:0];
+    for (int b = 0; b < int'(Banks); b++) wrote_banks_q[b] <= (serve_store || amo_push) && store_strb[b] != '0;
+    wrote_set_q <= line[5:0];
+    wrote_parts_q <= place_q.parts;
     flush_q <= drain_i || fence_q || amo_flush || (miss && sb_conflict);
   end
 
@@ -454,7 +481,6 @@ module gpu_dcache
       valid_q <= 1'b0;
       fence_q <= 1'b0;
       ahead_q <= 1'b0;
-      second_q <= 1'b0;
       looks_q <= 1'b0;
       touched_q <= '0;
       valid0_q <= '0;
@@ -471,24 +497,12 @@ module gpu_dcache
       if (amo_served) left_q <= left_q & ~amo_lane;
       touched_q <= {touched_q[0], touch};
       looks_q <= ahead_q && !ahead_done && (!valid_q || finish) && !parked_ready && !asks;
-      if (ahead_done) begin
-        ahead_q <= second_q;
-        ahead_line_q <= second_line_q;
-        second_q <= 1'b0;
+      if (ahead_done) ahead_q <= 1'b0;
+      if (next_take) begin
+        ahead_q <= 1'b1;
+        ahead_line_q <= next_line;
       end
-      if (next_valid) begin
-        if (!ahead_q || ahead_done) begin
-          ahead_q <= 1'b1;
-          ahead_line_q <= next_line;
-        end else begin
-          second_q <= 1'b1;
-          second_line_q <= next_line;
-        end
-      end
-      if (drain_i) begin
-        ahead_q <= 1'b0;
-        second_q <= 1'b0;
-      end
+      if (drain_i) ahead_q <= 1'b0;
 
       // The one write of a cycle: a line that has come, or the copy of one that an atomic access changes.
       if (whole || amo_drop) begin
@@ -504,6 +518,7 @@ module gpu_dcache
         left_q <= parked_ready ? parked.left : asks_mask;
         tag_q <= parked_ready ? parked.tag : asks_tag;
         addr_q <= parked_ready ? parked.addr : asks_addr;
+        for (int t = 0; t < int'(Threads); t++) bank_q[t] <= bank_of(parked_ready ? parked.addr[t][5:2] : asks_addr[t][5:2]);
         data_q <= asks_data;
       end
       if (take && asks_fence) begin
@@ -515,7 +530,6 @@ module gpu_dcache
         valid0_q <= '0;
         valid1_q <= '0;
         ahead_q <= 1'b0;
-        second_q <= 1'b0;
       end
     end
   end
@@ -528,7 +542,6 @@ module gpu_dcache
   NoStoreToALineOnItsWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) serve_store && !local_hit |-> !coming);
   OneComesNext_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !(come_back && take));
   AloneToTheEnd_A : assert property (@(posedge clk_i) disable iff (!rst_ni) amo |-> valid_q && !parked_any);
-  OneMoreAhead_A : assert property (@(posedge clk_i) disable iff (!rst_ni) next_valid |-> !second_q);
   OneWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !(hit0 && hit1));
   ForgottenAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i || end_fence || amo_finish_drop |-> !fills_any);
 `endif

@@ -8,8 +8,7 @@
 module gpu_dcache_answer #(
   parameter int unsigned Threads = 4,
   parameter int unsigned TagWidth = 12,
-  parameter int unsigned RowBytes = 16,
-  localparam int unsigned RowOffset = $clog2(RowBytes)
+  parameter int unsigned Banks = 4
 ) (
   input  logic                     clk_i,
   /// Something here may change: a simulation looks at no clock without it.
@@ -18,14 +17,14 @@ module gpu_dcache_answer #(
   input  logic                     rst_ni,
   output logic                     free_o,
 
-  /// Lanes of a load are served from a row; they are its last.
+  /// Lanes of a load are served from the banks; they are its last.
   input  logic                     load_i,
   input  logic                     finish_i,
   input  logic [Threads-1:0]       lanes_i,
   /// funct3 of the load.
   input  logic [2:0]               size_i,
   input  logic [Threads-1:0][31:0] addr_i,
-  input  logic [8*RowBytes-1:0]    row_i,
+  input  logic [Banks-1:0][31:0]   words_i,
   /// It is parked. What has been served of it is answered before it.
   input  logic                     park_i,
   /// A lane of an atomic access has been served; the access has ended.
@@ -51,12 +50,14 @@ module gpu_dcache_answer #(
   logic [Threads-1:0][31:0] data_q;
   logic answers, ends;
 
-  // Of addresses the place in the row.
+  // Of addresses the place in the line.
   logic unused;
   always_comb begin
     unused = 1'b0;
-    for (int t = 0; t < int'(Threads); t++) unused ^= ^addr_i[t][31:RowOffset];
+    for (int t = 0; t < int'(Threads); t++) unused ^= ^addr_i[t][31:6];
   end
+
+  localparam int unsigned BankWidth = $clog2(Banks);
 
   function automatic logic [31:0] extract(logic [31:0] word, logic [1:0] offset, logic [2:0] size);
     logic [31:0] shifted;
@@ -95,7 +96,7 @@ module gpu_dcache_answer #(
     end
     for (int t = 0; t < int'(Threads); t++) begin
       if (load_i && lanes_i[t]) begin
-        data_q[t] <= extract(row_i[{addr_i[t][RowOffset-1:2], 5'd0}+:32], addr_i[t][1:0], size_i);
+        data_q[t] <= extract(words_i[BankWidth'(gpu_lines_pkg::bank_of(addr_i[t][5:2], Banks))], addr_i[t][1:0], size_i);
       end else if (amo_i && amo_lane_i[t]) begin
         data_q[t] <= amo_data_i;
       end

@@ -38,23 +38,28 @@ module gpu_dcache_parked #(
   localparam int unsigned PlaceWidth = $clog2(Places);
   typedef logic [PlaceWidth-1:0] place_t;
 
-  logic [Places-1:0] used_q, wait_q, ready_q, later;
+  // Places behind that of the load that came back last.
+  logic [Places-1:0] used_q, wait_q, ready_q, later, behind_q;
   logic [Fills-1:0] held_q;
   logic [FillWidth-1:0] fill_q [Places];
   logic [Width-1:0] ram [Places];
-  place_t free, chosen, last_q;
+  place_t free, chosen;
 
   always_comb begin
     later = '0;
     free = '0;
     chosen = '0;
     if (used_q != '0) begin
-      later = ready_q & ~((Places'(2) << last_q) - Places'(1));
-      if (later == '0) later = ready_q;
+      automatic place_t first, first_later;
+      first = '0;
+      first_later = '0;
+      later = ready_q & behind_q;
       for (int p = int'(Places) - 1; p >= 0; p--) begin
         if (!used_q[p]) free = place_t'(p);
-        if (later[p]) chosen = place_t'(p);
+        if (ready_q[p]) first = place_t'(p);
+        if (later[p]) first_later = place_t'(p);
       end
+      chosen = (later != '0) ? first_later : first;
     end
   end
 
@@ -80,7 +85,7 @@ module gpu_dcache_parked #(
       wait_q <= '0;
       ready_q <= '0;
       held_q <= '0;
-      last_q <= '0;
+      behind_q <= '0;
     end else
 `ifndef SYNTHESIS
     // Else nobody is here or comes: a simulation passes over it. In gates it would only be a condition more.
@@ -95,7 +100,7 @@ module gpu_dcache_parked #(
       if (park_i && wait_i) held_q[fill_i] <= 1'b1;
       if (take_i) begin
         used_q[chosen] <= 1'b0;
-        last_q <= chosen;
+        for (int p = 0; p < int'(Places); p++) behind_q[p] <= place_t'(p) > chosen;
       end
       if (park_i) begin
         used_q[free] <= 1'b1;

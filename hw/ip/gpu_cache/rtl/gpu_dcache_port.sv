@@ -4,10 +4,13 @@
 /// The port of a data cache: the request that is there, and one that waits, so that whether one is accepted comes from a register.
 ///
 /// The one that waits is offered first. Atomic accesses always wait first: what only they carry is kept here until they end.
-module gpu_dcache_port #(
+module gpu_dcache_port
+  import gpu_pkg::*;
+#(
   parameter int unsigned Threads = 4,
   parameter int unsigned TagWidth = 12,
-  parameter int unsigned RowOffset = 4
+  parameter int unsigned Banks = 4,
+  parameter int unsigned PartWidth = 2
 ) (
   input  logic                     clk_i,
   /// Something here may change: a simulation looks at no clock without it.
@@ -40,8 +43,9 @@ module gpu_dcache_port #(
   output logic [TagWidth-1:0]      tag_o,
   output logic [Threads-1:0][31:0] addr_o,
   output logic [Threads-1:0][31:0] data_o,
-  /// The row of its lowest lane.
-  output logic [31:RowOffset]      row_o,
+  /// The line of its lowest lane, and of each bank the part where the lowest lane that wants something of the bank finds it.
+  output logic [31:LineOffset]     line_o,
+  output logic [Banks-1:0][PartWidth-1:0] parts_o,
   // Of the last atomic access
   output logic [4:0]               amo_op_o,
   output logic                     acquire_o,
@@ -99,10 +103,19 @@ module gpu_dcache_port #(
 
   always_comb begin
     first = '0;
-    row_o = 'x;
+    line_o = 'x;
+    parts_o = 'x;
     if (valid_o) begin
       for (int t = int'(Threads) - 1; t >= 0; t--) if (request.mask[t]) first = LaneWidth'(t);
-      row_o = request.addr[first][31:RowOffset];
+      line_o = request.addr[first][31:LineOffset];
+      for (int b = 0; b < int'(Banks); b++) begin
+        parts_o[b] = '0;
+        for (int t = int'(Threads) - 1; t >= 0; t--) begin
+          if (request.mask[t] && gpu_lines_pkg::bank_of(request.addr[t][5:2], Banks) == 4'(b)) begin
+            parts_o[b] = PartWidth'(gpu_lines_pkg::part_of(request.addr[t][5:2], Banks));
+          end
+        end
+      end
     end
   end
 

@@ -1,38 +1,41 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "clock_when.svh"
 
-/// What a data cache keeps, and local memory: two ways of rows, and the rows of local memory by their place in a line.
+/// What a data cache keeps, and local memory: two ways and local memory in banks of words, each of which reads and writes one part
+/// of a line (`gpu_lines_pkg::bank_of`).
 ///
-/// A read is of the row at `next_i` and shows in the cycle after, without what is written meanwhile. One write a cycle into
-/// the ways: a beat of a line that comes, or the bytes of a store.
+/// A read is of the line and the parts at `next_*` and shows in the cycle after, without what is written meanwhile. One write a
+/// cycle into the ways: a beat of a line that comes, or the bytes of a store.
 module gpu_dcache_rows
   import gpu_pkg::*;
 #(
-  /// Bytes of a row, a power of two from 8 to a line.
-  parameter int unsigned RowBytes = 16,
-  /// Rows of a way, a power of two.
-  parameter int unsigned Rows = 256,
+  /// Words that are read at once, a power of two from 2 to 16.
+  parameter int unsigned Banks = 4,
+  /// Lines of a way, a power of two.
+  parameter int unsigned Sets = 64,
   parameter int unsigned LocalLines = 256,
-  localparam int unsigned RowBits = 8 * RowBytes,
-  localparam int unsigned RowWidth = 32 - $clog2(RowBytes),
+  localparam int unsigned Parts = LineBytes / 4 / Banks,
+  localparam int unsigned PartWidth = (Parts > 1) ? $clog2(Parts) : 1,
   localparam int unsigned LocalWidth = (LocalLines > 1) ? $clog2(LocalLines) : 1
 ) (
   input  logic                     clk_i,
   /// Something here may change: a simulation looks at no clock without it.
   input  logic                     awake_i,
-  /// The row of the next cycle, if there will be one.
+  /// What is looked at in the next cycle, if anything is.
   input  logic                     next_read_i,
-  input  logic [RowWidth-1:0]      next_i,
-  /// The row of this cycle, and which copy: local memory's, way 0's or way 1's.
-  input  logic [RowWidth-1:0]      row_i,
+  input  logic [LineAddrWidth-1:0] next_line_i,
+  input  logic [Banks-1:0][PartWidth-1:0] next_parts_i,
+  /// What is looked at in this cycle, and which copy: local memory's, way 0's or way 1's.
+  input  logic [LineAddrWidth-1:0] line_i,
+  input  logic [Banks-1:0][PartWidth-1:0] parts_i,
   input  logic                     read_i,
   input  logic                     local_i,
   input  logic                     way_i,
-  output logic [RowBits-1:0]       data_o,
-  /// Bytes to be stored in the row of this cycle.
+  output logic [Banks-1:0][31:0]   words_o,
+  /// Bytes to be stored there.
   input  logic                     store_i,
-  input  logic [RowBits-1:0]       store_data_i,
-  input  logic [RowBytes-1:0]      store_strb_i,
+  input  logic [Banks-1:0][31:0]   store_data_i,
+  input  logic [Banks-1:0][3:0]    store_strb_i,
   /// A beat; no store to a way in the same cycle.
   input  logic                     fill_i,
   input  logic                     fill_way_i,
@@ -44,70 +47,57 @@ module gpu_dcache_rows
   input  logic [LocalWidth-1:0]    clear_line_i
 );
 
-  localparam int unsigned RowBeats = RowBytes / 8;
-  localparam int unsigned LineRows = LineBytes / RowBytes;
+  localparam int unsigned Rows = Sets * Parts;
   localparam int unsigned IndexWidth = (Rows > 1) ? $clog2(Rows) : 1;
-  localparam int unsigned PartWidth = (LineRows > 1) ? $clog2(LineRows) : 1;
-  localparam int unsigned BankWidth = (RowBeats > 1) ? $clog2(RowBeats) : 1;
 
   typedef logic [IndexWidth-1:0] index_t;
   typedef logic [PartWidth-1:0] part_t;
 
-  index_t index, next_index, fill_index;
-  part_t part;
   logic [LocalWidth-1:0] local_line, next_local;
-  logic [BankWidth-1:0] fill_bank;
-  logic [RowWidth-1:0] fill_row;
-  logic [RowBits-1:0] way_row;
-  logic [LineRows-1:0][RowBits-1:0] local_rows;
+  part_t fill_part;
 
   // Of addresses only the bits that a memory of this size looks at.
   logic unused;
-  assign unused = ^{row_i, next_i, fill_row};
+  assign unused = ^{line_i, next_line_i, fill_line_i};
 
-  function automatic index_t index_of(logic [RowWidth-1:0] number);
-    return (Rows > 1) ? number[IndexWidth-1:0] : '0;
+  function automatic index_t index_of(logic [LineAddrWidth-1:0] line, part_t part);
+    return (Rows > 1) ? index_t'((32'(line) * Parts) | ((Parts > 1) ? 32'(part) : 0)) : '0;
   endfunction
 
-  function automatic logic [LocalWidth-1:0] local_of(logic [RowWidth-1:0] number);
-    return (LocalLines > 1) ? LocalWidth'(number >> $clog2(LineRows)) : '0;
-  endfunction
-
-  assign index = index_of(row_i);
-  assign next_index = index_of(next_i);
-  assign part = (LineRows > 1) ? row_i[PartWidth-1:0] : '0;
-  assign local_line = local_of(row_i);
-  assign next_local = local_of(next_i);
-  assign fill_row = RowWidth'({fill_line_i, fill_beat_i} >> $clog2(RowBeats));
-  assign fill_index = index_of(fill_row);
-  assign fill_bank = (RowBeats > 1) ? fill_beat_i[BankWidth-1:0] : '0;
-
-  always_comb begin
-    data_o = 'x;
-    if (read_i) data_o = local_i ? local_rows[part] : way_row;
-  end
+  assign local_line = (LocalLines > 1) ? LocalWidth'(line_i) : '0;
+  assign next_local = (LocalLines > 1) ? LocalWidth'(next_line_i) : '0;
+  assign fill_part = part_t'(gpu_lines_pkg::part_of({fill_beat_i, 1'b0}, Banks));
 
   // Byte by byte what is stored, else what is there: synthesis makes byte enables of it.
-  function automatic logic [63:0] merged(logic [63:0] old, logic [63:0] data, logic [7:0] strb);
-    logic [63:0] now;
-    for (int k = 0; k < 8; k++) now[8*k+:8] = strb[k] ? data[8*k+:8] : old[8*k+:8];
+  function automatic logic [31:0] merged(logic [31:0] old, logic [31:0] data, logic [3:0] strb);
+    logic [31:0] now;
+    for (int k = 0; k < 4; k++) now[8*k+:8] = strb[k] ? data[8*k+:8] : old[8*k+:8];
     return now;
   endfunction
 
-  for (genvar b = 0; b < int'(RowBeats); b++) begin : gen_bank
-    logic [63:0] way0_ram [Rows];
-    logic [63:0] way1_ram [Rows];
-    logic [63:0] way0_q, way1_q, write_data;
-    logic write0, write1;
-    index_t write_index;
-    logic [7:0] write_strb;
+  for (genvar b = 0; b < int'(Banks); b++) begin : gen_bank
+    logic [31:0] way0_ram [Rows];
+    logic [31:0] way1_ram [Rows];
+    logic [31:0] way0_q, way1_q, write_data;
+    logic write0, write1, fill_low, fill_high;
+    index_t next_index, write_index;
+    logic [3:0] write_strb;
+    logic [Parts-1:0][31:0] locals;
 
-    assign way_row[64*b+:64] = way_i ? way1_q : way0_q;
-    assign write_index = fill_i ? fill_index : index;
-    assign write_data = fill_i ? fill_data_i : store_data_i[64*b+:64];
-    assign write_strb = fill_i ? '1 : store_strb_i[8*b+:8];
-    assign write0 = fill_i ? !fill_way_i && fill_bank == BankWidth'(b) : store_i && !local_i && !way_i;
-    assign write1 = fill_i ? fill_way_i && fill_bank == BankWidth'(b) : store_i && !local_i && way_i;
+    always_comb begin
+      words_o[b] = 'x;
+      if (read_i) words_o[b] = local_i ? locals[(Parts > 1) ? parts_i[b] : '0] : way_i ? way1_q : way0_q;
+    end
+
+    // A beat has two words.
+    assign fill_low = gpu_lines_pkg::bank_of({fill_beat_i, 1'b0}, Banks) == 4'(b);
+    assign fill_high = gpu_lines_pkg::bank_of({fill_beat_i, 1'b1}, Banks) == 4'(b);
+    assign next_index = index_of(next_line_i, next_parts_i[b]);
+    assign write_index = fill_i ? index_of(fill_line_i, fill_part) : index_of(line_i, parts_i[b]);
+    assign write_data = fill_i ? (fill_low ? fill_data_i[31:0] : fill_data_i[63:32]) : store_data_i[b];
+    assign write_strb = fill_i ? '1 : store_strb_i[b];
+    assign write0 = fill_i ? !fill_way_i && (fill_low || fill_high) : store_i && !local_i && !way_i;
+    assign write1 = fill_i ? fill_way_i && (fill_low || fill_high) : store_i && !local_i && way_i;
 
     always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
       if (next_read_i) begin
@@ -117,21 +107,19 @@ module gpu_dcache_rows
       if (write0) way0_ram[write_index] <= merged(way0_ram[write_index], write_data, write_strb);
       if (write1) way1_ram[write_index] <= merged(way1_ram[write_index], write_data, write_strb);
     end
-  end
 
-  for (genvar r = 0; r < int'(LineRows); r++) begin : gen_local
-    for (genvar b = 0; b < int'(RowBeats); b++) begin : gen_local_bank
-      logic [63:0] ram [LocalLines];
-      logic [63:0] data_q;
+    for (genvar p = 0; p < int'(Parts); p++) begin : gen_local
+      logic [31:0] ram [LocalLines];
+      logic [31:0] data_q;
       logic [LocalWidth-1:0] write_line;
 
-      assign local_rows[r][64*b+:64] = data_q;
+      assign locals[p] = data_q;
       assign write_line = clear_i ? clear_line_i : local_line;
 
       always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
         if (next_read_i) data_q <= ram[next_local];
-        if (clear_i || (store_i && local_i && part == part_t'(r))) begin
-          ram[write_line] <= merged(ram[write_line], clear_i ? '0 : store_data_i[64*b+:64], clear_i ? '1 : store_strb_i[8*b+:8]);
+        if (clear_i || (store_i && local_i && (Parts == 1 || parts_i[b] == part_t'(p)))) begin
+          ram[write_line] <= merged(ram[write_line], clear_i ? '0 : store_data_i[b], clear_i ? '1 : store_strb_i[b]);
         end
       end
     end

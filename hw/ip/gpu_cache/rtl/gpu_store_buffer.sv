@@ -12,30 +12,30 @@
 module gpu_store_buffer
   import gpu_pkg::*;
 #(
-  /// Bytes of a row, what one store may write; a power of two from 8 to a line.
-  parameter int unsigned RowBytes = 16,
+  /// Words that one store may write, one a bank (`gpu_lines_pkg::bank_of`); a power of two from 2 to 16.
+  parameter int unsigned Banks = 4,
   /// Cycles after which a line is sent even if nothing else happens, so that stores become visible.
   parameter int unsigned MaxAge = 64,
   /// A power of two.
-  parameter int unsigned Lines = 8,
+  parameter int unsigned Lines = 16,
   parameter int unsigned Gather = 2,
   /// Lines of I/O at address 0.
   parameter int unsigned IoLines = 4,
-  localparam int unsigned RowOffset = $clog2(RowBytes),
-  localparam int unsigned RowWidth = 32 - RowOffset
+  localparam int unsigned Parts = LineBytes / 4 / Banks,
+  localparam int unsigned PartWidth = (Parts > 1) ? $clog2(Parts) : 1
 ) (
   input  logic                     clk_i,
   /// Something here may change: a simulation looks at no clock without it.
   input  logic                     awake_i,
   /// Synchronous reset, active low: what is inside is lost.
   input  logic                     rst_ni,
-  /// Whether a store to `row_i` would be taken now, and that it is.
+  /// Whether a store to `probe_line_i` would be taken now, and that it is.
   output logic                     ready_o,
   input  logic                     push_i,
-  input  logic [RowWidth-1:0]      row_i,
-  input  logic [8*RowBytes-1:0]    data_i,
-  /// Bytes that are stored.
-  input  logic [RowBytes-1:0]      strb_i,
+  /// Of each bank the part of the line that its word lies in, the word, and which of its bytes are stored.
+  input  logic [Banks-1:0][PartWidth-1:0] parts_i,
+  input  logic [Banks-1:0][31:0]   data_i,
+  input  logic [Banks-1:0][3:0]    strb_i,
   input  logic                     flush_i,
   /// Nothing inside and nothing unanswered.
   output logic                     empty_o,
@@ -59,8 +59,6 @@ module gpu_store_buffer
 );
 
   localparam int unsigned Beats = LineBytes / 8;
-  localparam int unsigned RowBeats = RowBytes / 8;
-  localparam int unsigned LineRows = LineBytes / RowBytes;
   localparam int unsigned IndexWidth = $clog2(Lines);
   localparam int unsigned AgeWidth = $clog2(MaxAge + 1);
 
@@ -113,79 +111,76 @@ module gpu_store_buffer
 
   assign ready_o = joins || !used_q[tail_q];
 
-  // The stores' bytes and their strobes; a beat's strobes count from its first store on.
-  localparam int unsigned PlaceWidth = IndexWidth + $clog2(LineRows);
-  localparam int unsigned PartWidth = (LineRows > 1) ? $clog2(LineRows) : 1;
-  localparam int unsigned BeatWidth = (RowBeats > 1) ? $clog2(RowBeats) : 1;
+  // The stores' bytes, bank by bank, and which of a line's bytes there are.
+  localparam int unsigned PlaceWidth = IndexWidth + $clog2(Parts);
+  localparam int unsigned BankWidth = $clog2(Banks);
   typedef logic [PlaceWidth-1:0] place_t;
   typedef logic [PartWidth-1:0] part_t;
-  logic [8*RowBytes-1:0] data_ram [Lines * LineRows];
-  logic [RowBytes-1:0] strb_ram [Lines * LineRows];
-  place_t place, out_place;
+  typedef logic [LineBytes-1:0] strobes_t;
 
-  // Of a row's address the place in its line, if it has several; the line itself came as `probe_line_i`.
-  part_t part, out_part;
-  logic unused;
-  assign unused = ^row_i;
-  assign part = (LineRows > 1) ? part_t'(row_i) : '0;
-  assign out_part = (LineRows > 1) ? wr_beat_i[2-:PartWidth] : '0;
-  assign place = (place_t'(into) << $clog2(LineRows)) | place_t'(part);
-  assign out_place = (place_t'(reading_q) << $clog2(LineRows)) | place_t'(out_part);
+  strobes_t strb_ram [Lines];
+  strobes_t stored, strb_out;
+  part_t out_part;
+  logic [Banks-1:0][31:0] words_out;
 
-  // Functions, not signals: simulation has nothing to do where nothing is pushed.
-  function automatic logic [Beats-1:0] beats_before();
-    logic [Beats-1:0] beats;
-    beats = '0;
-    for (int e = 0; e < int'(Lines); e++) if (open[e] && !io_push) beats = beats | beats_q[e];
-    return beats;
-  endfunction
-
-  function automatic logic [Beats-1:0] beats_stored();
-    logic [Beats-1:0] beats;
-    beats = '0;
-    for (int b = 0; b < int'(Beats); b++) begin
-      if (part == part_t'(b / int'(RowBeats)) && strb_i[8*(b%int'(RowBeats))+:8] != '0) beats[b] = 1'b1;
-    end
-    return beats;
+  function automatic place_t place_of(index_t entry, part_t part);
+    return (Parts > 1) ? place_t'((32'(entry) * Parts) | 32'(part)) : place_t'(entry);
   endfunction
 
   // Byte by byte what is stored, else what is there: synthesis makes byte enables of it.
-  function automatic logic [8*RowBytes-1:0] merged(logic [8*RowBytes-1:0] old);
-    logic [8*RowBytes-1:0] now;
-    for (int k = 0; k < int'(RowBytes); k++) now[8*k+:8] = strb_i[k] ? data_i[8*k+:8] : old[8*k+:8];
+  function automatic logic [31:0] merged(logic [31:0] old, logic [31:0] data, logic [3:0] strb);
+    logic [31:0] now;
+    for (int k = 0; k < 4; k++) now[8*k+:8] = strb[k] ? data[8*k+:8] : old[8*k+:8];
     return now;
   endfunction
 
-  function automatic logic [RowBytes-1:0] strobes(logic [RowBytes-1:0] old);
-    logic [RowBytes-1:0] now;
+  always_comb begin
+    stored = '0;
+    if (push_i) begin
+      for (int w = 0; w < LineBytes / 4; w++) begin
+        automatic logic [BankWidth-1:0] bank;
+        bank = BankWidth'(gpu_lines_pkg::bank_of(4'(w), Banks));
+        if (Parts == 1 || parts_i[bank] == part_t'(w / int'(Banks))) stored[4*w+:4] = strb_i[bank];
+      end
+    end
+  end
+
+  function automatic logic [Beats-1:0] beats_stored();
     logic [Beats-1:0] beats;
-    beats = beats_before() >> (int'(part) * int'(RowBeats));
-    for (int k = 0; k < int'(RowBytes); k++) now[k] = strb_i[k] || !beats[k/8] ? strb_i[k] : old[k];
-    return now;
+    for (int b = 0; b < int'(Beats); b++) beats[b] = stored[8*b+:8] != '0;
+    return beats;
   endfunction
+
+  for (genvar b = 0; b < int'(Banks); b++) begin : gen_bank
+    logic [31:0] ram [Lines * Parts];
+    place_t place;
+
+    assign place = place_of(into, parts_i[b]);
+    assign words_out[b] = ram[place_of(reading_q, out_part)];
+
+    always_ff @(`EDDY_RISES(clk_i, awake_i)) if (push_i) ram[place] <= merged(ram[place], data_i[b], strb_i[b]);
+  end
 
   always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (push_i) begin
       if (!joins) line_ram[tail_q] <= probe_line_i;
-      data_ram[place] <= merged(data_ram[place]);
-      strb_ram[place] <= strobes(strb_ram[place]);
+      strb_ram[into] <= (joins ? strb_ram[into] : '0) | stored;
     end
   end
 
   // What goes out: a beat of the line that was taken last.
-  logic [BeatWidth-1:0] out_beat;
-  assign out_beat = (RowBeats > 1) ? wr_beat_i[BeatWidth-1:0] : '0;
+  assign out_part = part_t'(gpu_lines_pkg::part_of({wr_beat_i, 1'b0}, Banks));
+  assign strb_out = strb_ram[reading_q];
 
   always_comb begin
     wr_strb_o = '0;
     wr_data_o = '0;
     if (sent_q[reading_q]) begin
-      automatic logic [8*RowBytes-1:0] out;
-      automatic logic [RowBytes-1:0] strb;
-      out = data_ram[out_place];
-      strb = strb_ram[out_place];
-      if (beats_q[reading_q][wr_beat_i]) wr_strb_o = strb[8*out_beat+:8];
-      for (int b = 0; b < 8; b++) if (wr_strb_o[b]) wr_data_o[8*b+:8] = out[64*out_beat+8*b+:8];
+      automatic logic [63:0] out;
+      wr_strb_o = strb_out[{wr_beat_i, 3'd0}+:8];
+      out = {words_out[BankWidth'(gpu_lines_pkg::bank_of({wr_beat_i, 1'b1}, Banks))],
+             words_out[BankWidth'(gpu_lines_pkg::bank_of({wr_beat_i, 1'b0}, Banks))]};
+      for (int b = 0; b < 8; b++) if (wr_strb_o[b]) wr_data_o[8*b+:8] = out[8*b+:8];
     end
   end
 

@@ -176,7 +176,7 @@ module gpu_cluster
   // ---- Cores
 
   // Lines of data that a core may have on their way.
-  localparam int unsigned DataReads = 4;
+  localparam int unsigned DataReads = (L2Bytes > 0) ? 4 : 8;
 
   logic [2*Cores-1:0] rd_valid, rd_ready, rd_beat;
   logic [LineAddrWidth-1:0] rd_line [2*Cores];

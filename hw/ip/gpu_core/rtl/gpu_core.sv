@@ -22,8 +22,8 @@ module gpu_core
   parameter int unsigned DcacheBytes = 8192,
   parameter int unsigned LocalBytes = 16384,
   parameter logic [31:0] LocalBase = 32'hffff_0000,
-  /// Lines of data that may be on their way at once, 1 to 4.
-  parameter int unsigned DataReads = 4,
+  /// Lines of data that may be on their way at once, 1 to 8.
+  parameter int unsigned DataReads = 8,
   /// Instructions a group of lanes may execute while others of its warp wait.
   parameter int unsigned StarveBound = 4096
 ) (
