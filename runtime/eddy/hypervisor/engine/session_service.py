@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import anyio
@@ -23,7 +23,7 @@ from eddy.hypervisor.intake.compilations import Compilations
 from eddy.hypervisor.intake.kernels import KernelPlanner
 from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.hypervisor.sessions.commands import Command
-from eddy.hypervisor.sessions.launches import BuiltProgram
+from eddy.hypervisor.sessions.launches import BuiltProgram, LaunchTarget
 from eddy.hypervisor.sessions.session import MOST_PROGRAMS, Counts, Session
 
 CLOSE_S = 5.0
@@ -123,6 +123,11 @@ class SessionService:
         """What an open session holds; None for one that is not open."""
         session = next((each for each in self._keeper.sessions if each.record.id == name), None)
         return None if session is None else session.figures()
+
+    @property
+    def offers(self) -> Mapping[str, LaunchTarget]:
+        """Kinds of clusters that launches may run on."""
+        return self._keeper.clusters().offers
 
     def overview(self) -> tuple[Counts, tuple[tuple[SessionRecord, SessionFigures], ...]]:
         """What sessions have done since the start, and those that are open."""
