@@ -126,7 +126,7 @@ def _rest() -> Iterator[tuple[str, bytes]]:
     yield "CL_DEVICE_PARTITION_PROPERTIES", _u64(0)
     yield "CL_DEVICE_PARTITION_AFFINITY_DOMAIN", _u64(0)
     yield "CL_DEVICE_PARTITION_TYPE", b""
-    packed = "CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_PACKED_KHR"
-    yield "CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR", _flags(packed, "CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT_KHR")
-    for inputs in ("8BIT", "4x8BIT_PACKED"):  # six of cl_bool: signed, unsigned, mixed, and with saturation
-        yield f"CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_{inputs}_KHR", bytes(24)
+    inputs = [f"CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT{how}_KHR" for how in ("", "_PACKED")]
+    yield "CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR", _flags(*inputs)
+    for form in ("8BIT", "4x8BIT_PACKED"):  # six of cl_bool: signed, unsigned, mixed, and with saturation
+        yield f"CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_{form}_KHR", bytes(24)
