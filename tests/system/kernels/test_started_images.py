@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def begin(guest: Guest, engine: Engine, image: bytes, count: int, wild: int = 0)
     size = -(-(struct.unpack_from("<Q", image, 8)[0] - REGION_BASE - CODE_BYTES) // 128) * 128
     guest.say(do="create", buffer=1, bytes=size, at=CODE_BYTES)
     guest.say(do="create", buffer=2, bytes=OUT + 4 * count, at=CODE_BYTES + size)
-    base = REGION_BASE + CODE_BYTES + size
+    base: int = REGION_BASE + CODE_BYTES + size
     guest.say(image[16:], do="write", buffer=1, offset=0, bytes=len(image) - 16)
     guest.say(do="fill", buffer=2, offset=0, bytes=OUT + 4 * count, pattern="AAAAAA==")
     told = struct.pack("<3I", count, base + OUT, 1 + wild)
@@ -58,8 +59,8 @@ def begin(guest: Guest, engine: Engine, image: bytes, count: int, wild: int = 0)
     return base
 
 
-def start(guest: Guest, module: str, cores: int = CORES, **more: object) -> int:
-    asked: dict[str, object] = {"buffer": 1, "offset": 0, "argument": {"buffer": 2, "offset": RECORD}, **more}
+def start(guest: Guest, module: str, cores: int = CORES, **more: Any) -> int:
+    asked: dict[str, Any] = {"buffer": 1, "offset": 0, "argument": {"buffer": 2, "offset": RECORD}, **more}
     return guest.say(do="start", module=module, cores=cores, **asked)
 
 

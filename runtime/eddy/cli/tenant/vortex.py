@@ -45,7 +45,7 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Compile and link an image that a Vortex host can start."""
-    from eddy.files import translate_os_errors
+    from eddy.host.files import translate_os_errors
     from eddy.opencl.vortex.build import build_image
 
     with errors_in_one_line(as_json):

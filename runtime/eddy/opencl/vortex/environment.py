@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from eddy.files import translate_os_errors
+from eddy.host.files import translate_os_errors
 from eddy.opencl.vendors import folder, library_path
 
 INCLUDE = Path(__file__).parent / "include"
