@@ -39,7 +39,7 @@ int main() {
 }
 """
 CPUS = {"x86_64": "x86_64", "aarch64": "cortex_a53"}
-WILD = "int main(void) { *(volatile int *)0x70000000 = 1; return 0; }"
+WILD = "int main(void) { *(volatile int *)0x80040002 = 1; return 0; }"
 
 
 def build_host(folder: Path, variables: Mapping[str, str]) -> Path:
@@ -82,5 +82,5 @@ def test_a_vortex_host_computes_over_http(tmp_path: Path, monkeypatch: pytest.Mo
     assert lines[-1] == "right"
     assert states <= {"closed", "closing"}
     said = log.read_text()
-    for why in ("write-outside-window", "is in use, or not the device's", "is no open device", "was not waited for"):
+    for why in ("misaligned-access", "is in use, or not the device's", "is no open device", "was not waited for"):
         assert why in said

@@ -66,7 +66,7 @@ int main(int count, char **names) {
     NEED(vx_mem_free(kernel) == 0 && vx_mem_free(kernel) != 0);
     NEED(vx_start(device, kernel, given) != 0);
     NEED(vx_upload_kernel_file(device, names[2], &wild) == 0 && vx_start(device, wild, given) == 0);
-    NEED(vx_ready_wait(device, VX_MAX_TIMEOUT) != 0); // it leaves its memory
+    NEED(vx_ready_wait(device, VX_MAX_TIMEOUT) != 0); // it stores at a crooked address
     NEED(vx_mem_free(NULL) == 0);
     NEED(vx_dev_close(device) == 0 && vx_dev_close(device) != 0 && vx_mem_free(x) != 0);
     puts("right");
