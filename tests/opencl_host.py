@@ -4,7 +4,9 @@ does with the platform, without a server. `EDDY_OPENCL_HELPER=opencl_host` has t
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +18,13 @@ from eddy.gpu.compilation.build import build
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.launch import ImageArgument, Local, launch
 from eddy.gpu.programs.image import KINDS
+from eddy.gpu.programs.layout import REGION_BASE
 from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.programs.signature import Argument
 from eddy.opencl.helper import serve
 from eddy.opencl.session_port import BufferPart, Device, ImageView, LocalBytes
+from eddy.opencl.vortex.build import STARTUP_ADDRESS
 from eddy_sim.gpu.executors import IsaExecutor
 
 CACHE = Path(__file__).resolve().parents[1] / "build" / "kernels"
@@ -50,7 +54,7 @@ class Ended:
     log: str = ""
     error: tuple[str, str] | None = None
 
-    def wait(self) -> None:
+    def wait(self, timeout_s: float | None = None) -> None:
         pass
 
     def result(self) -> bytes:
@@ -94,7 +98,7 @@ class LocalSession:
         self._now_ns += 1000
         return Ended((begin, begin + 100, begin + 200, begin + 900), data, log, error)
 
-    def buffer(self, size_bytes: int) -> LocalBuffer:
+    def buffer(self, size_bytes: int, at: int | None = None) -> LocalBuffer:
         return LocalBuffer(size_bytes)
 
     def write(self, buffer: LocalBuffer, data: Any, offset: int = 0, after: Sequence[Any] = ()) -> Ended:
@@ -162,6 +166,16 @@ class LocalSession:
             return self._ended(error=(error.code, error.message))
         return self._ended(log=done.log)
 
+    def start(self, memory: LocalBuffer, entry: int, argument: int, module: str, cores: int) -> Ended:
+        """One core is all of them, one after the other; the memory begins where images do."""
+        begin = STARTUP_ADDRESS - REGION_BASE
+        words = begin + len(memory.data)
+        region = bytearray(begin) + memory.data + struct.pack("<4I", STARTUP_ADDRESS + argument, 0, cores, cores)
+        shape = dataclasses.replace(self._executor.shape, cores=1)
+        done = IsaExecutor(shape).execute(region, STARTUP_ADDRESS + entry, REGION_BASE + words, 100_000_000)
+        memory.data[:] = region[begin:words]
+        return self._ended(error=(done.faults[0].cause, "a core was stopped") if done.faults else None)
+
     def flush(self) -> None:
         pass
 
@@ -198,7 +212,8 @@ class LocalSessions:
 
     def device(self) -> Device:
         shape = self._executor.shape
-        return Device(f"Eddy {shape.name} (model)", shape, 1, MEMORY_BYTES, BUFFER_BYTES, 100_000_000, "test")
+        known = f"Eddy {shape.name} (model)", shape, 1, MEMORY_BYTES, BUFFER_BYTES, 100_000_000, "test"
+        return Device(*known, module="model", session_bytes=4 << 20)
 
     def open(self) -> LocalSession:
         return LocalSession(self._executor, self._compiler)

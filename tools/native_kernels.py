@@ -69,7 +69,8 @@ FLAGS = (
     *("-std=c11", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=all", "-g0"),
     *("-shared", "-s", "-Wall", "-Wextra", "-Wno-pass-failed"),
 )
-FREESTANDING, HOSTED = ("-O3", "-fno-builtin", "-nostdlib"), ("-O2", "-D_GNU_SOURCE")
+FREESTANDING = ("-O3", "-fno-builtin", "-nostdlib")
+HOSTED = ("-O2", "-D_GNU_SOURCE", "-I../vortex/include", "-I../vortex/device")
 
 
 def built(shipped: ShippedObject, name: str, folder: Path) -> Path:

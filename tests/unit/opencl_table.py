@@ -240,6 +240,14 @@ SPECIFICATION: dict[str, tuple[str, ...]] = {
         *("get_image_width", "get_image_height", "get_image_depth", "get_image_channel_data_type"),
         *("get_image_channel_order", "get_image_dim", "get_image_array_size"),
     ),
+    "Integer dot products (`cl_khr_integer_dot_product`)": (
+        *("dot", "dot_acc_sat"),
+        *(
+            f"dot{sum}_4x8packed_{form}"
+            for sum in ("", "_acc_sat")
+            for form in ("uu_uint", "ss_int", "us_int", "su_int")
+        ),
+    ),
     "Conversions (6.2.3, 6.2.4)": (
         *("convert_T", "convert_T_sat", "as_T"),
         *(f"convert_T{saturates}_{mode}" for saturates in ("", "_sat") for mode in ("rte", "rtz", "rtp", "rtn")),

@@ -35,6 +35,7 @@ from eddy.cli.tenant import (
     resources,
     sessions,
     usage,
+    vortex,
 )
 from eddy.cli.top import command as top_command
 from eddy.core.errors import InvalidRequest
@@ -192,6 +193,7 @@ app.add_typer(job_arrays.app, name="array", rich_help_panel="Jobs")
 app.add_typer(notify.app, name="notify", rich_help_panel="Jobs")
 app.add_typer(market.app, name="market", rich_help_panel="Look up")
 app.add_typer(opencl.app, name="opencl", rich_help_panel="Jobs")
+app.add_typer(vortex.app, name="vortex", rich_help_panel="Jobs")
 app.add_typer(leases.app, name="lease", rich_help_panel="Jobs")
 app.add_typer(sessions.app, name="sessions", rich_help_panel="Look up")
 app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")

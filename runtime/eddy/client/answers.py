@@ -1248,6 +1248,8 @@ class Session(TypedDict):
     """What its launches had of cores since the server started."""
     idle_s: float
     """Wall seconds since its last request."""
+    clusters: list[SessionCluster]
+    """Kinds of clusters there are; empty once it has ended."""
 
 
 class SessionAnswer(TypedDict):
@@ -1259,6 +1261,25 @@ class SessionAnswer(TypedDict):
     """Whether it may do what the operator may."""
     csrf_token: str
     """Header `X-CSRF-Token` of every request of the session that changes something."""
+
+
+class SessionCluster(TypedDict):
+    """A kind of cluster that launches of a session may run on."""
+
+    module: str
+    """What it is called."""
+    slots: int
+    """Clusters of the kind there may be at once."""
+    cores: int
+    """Cores of one."""
+    warps: int
+    """Warps of a core."""
+    threads: int
+    """Lanes of a warp."""
+    fpu: bool
+    """Whether cores have a floating-point unit."""
+    local_bytes: int
+    """Local memory of a core."""
 
 
 class SessionGlance(TypedDict):

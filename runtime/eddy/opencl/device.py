@@ -22,7 +22,8 @@ PARAMETER_BYTES = 1024
 PRINTF_BYTES = 1 << 20
 EXTENSIONS = (
     "cl_khr_global_int32_base_atomics cl_khr_global_int32_extended_atomics cl_khr_local_int32_base_atomics "
-    "cl_khr_local_int32_extended_atomics cl_khr_byte_addressable_store cl_khr_fp64"
+    "cl_khr_local_int32_extended_atomics cl_khr_byte_addressable_store cl_khr_fp64 "
+    "cl_khr_integer_dot_product"
 )
 _WIDTHS = {"CHAR": 1, "SHORT": 1, "INT": 1, "LONG": 1, "FLOAT": 1, "DOUBLE": 1, "HALF": 0}
 
@@ -125,3 +126,7 @@ def _rest() -> Iterator[tuple[str, bytes]]:
     yield "CL_DEVICE_PARTITION_PROPERTIES", _u64(0)
     yield "CL_DEVICE_PARTITION_AFFINITY_DOMAIN", _u64(0)
     yield "CL_DEVICE_PARTITION_TYPE", b""
+    inputs = [f"CL_DEVICE_INTEGER_DOT_PRODUCT_INPUT_4x8BIT{how}_KHR" for how in ("", "_PACKED")]
+    yield "CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR", _flags(*inputs)
+    for form in ("8BIT", "4x8BIT_PACKED"):  # six of cl_bool: signed, unsigned, mixed, and with saturation
+        yield f"CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_{form}_KHR", bytes(24)

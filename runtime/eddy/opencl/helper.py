@@ -27,6 +27,7 @@ from eddy.opencl.programs import Mode, build_program
 from eddy.opencl.session_port import Device, SessionSource
 from eddy.opencl.standard import number
 from eddy.opencl.units import SourceUnit
+from eddy.opencl.vortex.device import VortexDevice
 from eddy.opencl.wire import ChannelFrame, Operation, Reader, receive, text
 
 _log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ class Helper:
     def __init__(self, connection: socket.socket, arena: memoryview, sessions: SessionSource) -> None:
         self._connection, self._arena, self._sessions = connection, arena, sessions
         self._contexts: dict[int, HostContext] = {}
+        self._devices: dict[int, VortexDevice] = {}
         self._device: Device | None = None
         self._outgoing: queue.SimpleQueue[ChannelFrame] = queue.SimpleQueue()
         self._started: queue.SimpleQueue[tuple[HostContext, StartedCommand] | None] = queue.SimpleQueue()
@@ -54,6 +56,7 @@ class Helper:
             Operation.HELLO: self._hello,
             Operation.CONTEXT_OPEN: self._open,
             Operation.BUFFER_CREATE: self._create,
+            Operation.DEVICE_OPEN: self._open_device,
         }
 
     def run(self) -> None:
@@ -71,6 +74,9 @@ class Helper:
         for context in self._contexts.values():
             with suppress(Exception):
                 context.session.close()
+        for device in self._devices.values():
+            with suppress(Exception):
+                device.close()
 
     def _flush(self) -> None:
         """Have sessions send what gathered; what fails now fails again where its commands are waited for."""
@@ -92,6 +98,9 @@ class Helper:
         reader = Reader(frame.body)
         if frame.operation in self._calls:
             self._answer(frame, lambda: (0, "", self._calls[frame.operation](reader)))
+        elif frame.operation in range(Operation.DEVICE_WRITE, Operation.DEVICE_WAIT + 1):
+            # Each waits for the board, and other threads of the host go on meanwhile.
+            threading.Thread(target=self._answer, args=(frame, lambda: self._call(frame, reader)), daemon=True).start()
         elif frame.operation is Operation.PROGRAM_BUILD:
             self._answer(frame, lambda: self._build(reader))
         elif frame.operation >= Operation.WRITE:
@@ -119,6 +128,15 @@ class Helper:
         self._contexts[reader.u64()] = HostContext(self._sessions.open(), shape, self._arena)
         return b""
 
+    def _open_device(self, reader: Reader) -> bytes:
+        described = self._known_device()
+        session = self._sessions.open()
+        made = self._devices[reader.u64()] = VortexDevice(session, described, self._arena)
+        return made.description
+
+    def _call(self, frame: ChannelFrame, reader: Reader) -> tuple[int, str, bytes]:
+        return 0, "", self._devices[reader.u64()].call(frame.operation, reader)
+
     def _create(self, reader: Reader) -> bytes:
         self._contexts[reader.u64()].create(reader)
         return b""
@@ -144,7 +162,10 @@ class Helper:
 
     def _give_up(self, operation: Operation, reader: Reader) -> None:
         context_id = reader.u64()
-        context = self._contexts.get(context_id)
+        context, device = self._contexts.get(context_id), self._devices.pop(context_id, None)
+        if device is not None:
+            with suppress(EddyError, OSError):
+                device.close()
         if context is None:
             return
         with suppress(EddyError, OSError):

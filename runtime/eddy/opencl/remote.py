@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -26,7 +24,6 @@ OVERHEAD_BYTES = 512 << 10
 """Of a session's memory: its program, and the stacks and logs of launches."""
 CLOCK_HZ = 100_000_000
 """Of clusters where the server does not say, which is everywhere yet."""
-_SHAPE = re.compile(r"(\d+)c(\d+)w(\d+)t")
 
 
 class RemoteEvent:
@@ -50,14 +47,15 @@ class RemoteEvent:
         """What a kernel printed."""
         return self.event.log
 
-    def wait(self) -> None:
+    def wait(self, timeout_s: float | None = None) -> None:
         """Return once it has ended, well or not.
 
         Raises:
             EddyError: The server does not answer.
+            TimeoutError: It has not ended in so many wall seconds.
         """
         try:
-            self.event.wait()
+            self.event.wait(timeout_s)
         except EddyError:
             if self.event.error is None:
                 raise
@@ -97,13 +95,13 @@ class RemoteSession:
     def __init__(self, session: client_sessions.Session) -> None:
         self._session = session
 
-    def buffer(self, size_bytes: int) -> client_sessions.SessionBuffer:
-        """A new buffer.
+    def buffer(self, size_bytes: int, at: int | None = None) -> client_sessions.SessionBuffer:
+        """A new buffer, at an offset of the session's memory where one is named.
 
         Raises:
             EddyError: There is no room for it.
         """
-        made = self._session.buffer(size_bytes)
+        made = self._session.buffer(size_bytes, at)
         made.created.wait()
         return made
 
@@ -163,6 +161,10 @@ class RemoteSession:
         waits = _events(after)
         return RemoteEvent(self._session.launch(kernel, global_size, values, local_size, global_offset, waits))
 
+    def start(self, memory: Any, entry: int, argument: int, module: str, cores: int) -> RemoteEvent:
+        """An image in a buffer on so many cores."""
+        return RemoteEvent(self._session.start(memory.at(entry), memory.at(argument), module, cores))
+
     def flush(self) -> None:
         """Send what waits to be sent."""
         self._session.flush()
@@ -203,13 +205,14 @@ class RemoteSessions:
             EddyError: The server does not answer, or has no clusters.
         """
         self._memory_bytes = self._memory_bytes or max(LEAST_MEMORY_BYTES, self._most_memory() // SHARE)
-        modules = Counter((each["module"], each["cores"]) for each in self._client.market()["clusters"])
-        (module, cores), clusters = max(modules.items(), key=lambda each: each[0][1] * each[1], default=(("", 1), 1))
-        told = _SHAPE.search(module)
-        shape = ClusterShape(cores, int(told[2]), int(told[3])) if told else ClusterShape(cores)
-        room = self._memory_bytes - OVERHEAD_BYTES
-        name = f"Eddy {shape.name}" if told else "Eddy"
-        return Device(name, shape, clusters, room, room // 2, CLOCK_HZ, distribution.version())
+        with self._client.open_session(memory_bytes=LEAST_MEMORY_BYTES) as session:
+            kinds = session.show()["clusters"]
+        best = max(kinds, key=lambda each: each["slots"] * each["cores"])
+        cores, warps, threads = best["cores"], best["warps"], best["threads"]
+        shape = ClusterShape(cores, warps, threads, best["fpu"], best["local_bytes"])
+        room, version = self._memory_bytes - OVERHEAD_BYTES, distribution.version()
+        known = f"Eddy {shape.name}", shape, best["slots"], room, room // 2, CLOCK_HZ, version
+        return Device(*known, module=best["module"], session_bytes=self._memory_bytes)
 
     def _most_memory(self) -> int:
         """What a session can have at most, as the server says when it is asked for too much."""

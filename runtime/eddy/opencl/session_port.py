@@ -23,6 +23,8 @@ class Device:
         clock_hz: Of the cores.
         version: The platform's.
         images: Whether kernels take images.
+        module: Of the clusters.
+        session_bytes: Memory of a session.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Device:
     clock_hz: int
     version: str
     images: bool = True
+    module: str = ""
+    session_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +95,12 @@ class CommandEvent(Protocol):
     def log(self) -> str:
         """What a kernel printed."""
 
-    def wait(self) -> None:
-        """Return once it has ended, well or not."""
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Return once it has ended, well or not.
+
+        Raises:
+            TimeoutError: It has not in so many wall seconds.
+        """
 
     def result(self) -> bytes:
         """What was read."""
@@ -101,8 +109,8 @@ class CommandEvent(Protocol):
 class Session(Protocol):
     """Memory on a board, and commands on it."""
 
-    def buffer(self, size_bytes: int) -> Any:
-        """A new buffer, to be given up by its `release`."""
+    def buffer(self, size_bytes: int, at: int | None = None) -> Any:
+        """A new buffer, at an offset of the session's memory where one is named, to be given up by its `release`."""
 
     def write(self, buffer: Any, data: Any, offset: int = 0, after: Sequence[Any] = ()) -> CommandEvent:
         """Bytes to a buffer."""
@@ -141,6 +149,10 @@ class Session(Protocol):
         after: Sequence[Any] = (),
     ) -> CommandEvent:
         """A kernel over an ND-range; arguments as the classes here, bytes, or None."""
+
+    def start(self, memory: Any, entry: int, argument: int, module: str, cores: int) -> CommandEvent:
+        """An image in a buffer on so many cores of a kind of cluster: offsets of its first instruction and of what it
+        is told."""
 
     def flush(self) -> None:
         """Send what waits to be sent."""

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 
 from eddy.opencl.wire import Reader, text
 
-MACROS = ("cl_khr_byte_addressable_store", "cl_khr_fp64")
+MACROS = (
+    *("cl_khr_byte_addressable_store", "cl_khr_fp64", "cl_khr_integer_dot_product"),
+    *("__opencl_c_integer_dot_product_input_4x8bit", "__opencl_c_integer_dot_product_input_4x8bit_packed"),
+)
 LINK_OPTIONS = frozenset({"-create-library", "-enable-link-options", "-cl-denorms-are-zero", "-cl-no-signed-zeros"})
 LINK_OPTIONS |= {"-cl-unsafe-math-optimizations", "-cl-finite-math-only", "-cl-fast-relaxed-math"}
 

@@ -26,6 +26,12 @@ class Operation(enum.IntEnum):
     BUFFER_FREE = 5
     PROGRAM_BUILD = 6
     PROGRAM_FREE = 7
+    DEVICE_OPEN = 8
+    DEVICE_WRITE = 9
+    DEVICE_READ = 10
+    DEVICE_FILL = 11
+    DEVICE_START = 12
+    DEVICE_WAIT = 13
     WRITE = 16
     READ = 17
     COPY = 18

@@ -87,6 +87,8 @@ sessions
 sessions show none refused
 sessions close none refused
 opencl env
+vortex env
+vortex build {here}/image.c -o {here}/image.vxbin
 audit
 login --name here
 context
@@ -187,6 +189,7 @@ def here(tmp_path: Path) -> Path:
     np.save(tmp_path / "key.npy", np.frombuffer(KEY, np.uint8))
     np.save(tmp_path / "x.npy", np.arange(4, dtype=np.int32))
     (tmp_path / "k.cl").write_text(KERNEL)
+    (tmp_path / "image.c").write_text("int main(void) { return 0; }")
     (tmp_path / "apps.json").write_text(json.dumps({"apps": {"one": ONE}}))
     (tmp_path / "events.json").write_text(json.dumps([{"app": "one", "batch": 2, "priority": 9, "arrival_ms": 0}]))
     (tmp_path / "batch.json").write_text(json.dumps({"time_s": [[1, 2], [2, 1], [3, 3.5]]}))

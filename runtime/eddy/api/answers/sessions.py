@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from eddy.api.request_bodies import examples
@@ -11,7 +13,19 @@ from eddy.core.frames import pack_frame
 from eddy.core.sessions import OnPressure, SessionFigures, SessionRecord, SessionState
 from eddy.gpu.programs.signature import Argument, Kernel
 from eddy.hypervisor.engine.session_service import BatchAnswer
-from eddy.hypervisor.sessions.launches import BuiltProgram
+from eddy.hypervisor.sessions.launches import BuiltProgram, LaunchTarget
+
+
+class SessionCluster(Answer):
+    """A kind of cluster that launches of a session may run on."""
+
+    module: str = Field(description="What it is called.")
+    slots: int = Field(description="Clusters of the kind there may be at once.")
+    cores: int = Field(description="Cores of one.")
+    warps: int = Field(description="Warps of a core.")
+    threads: int = Field(description="Lanes of a warp.")
+    fpu: bool = Field(description="Whether cores have a floating-point unit.")
+    local_bytes: int = Field(description="Local memory of a core.")
 
 
 class Session(Answer):
@@ -41,6 +55,7 @@ class Session(Answer):
     bytes_kept: int = Field(description="Bytes of buffers that launches found on the board since the server started.")
     core_seconds: float = Field(description="What its launches had of cores since the server started.")
     idle_s: float = Field(description="Wall seconds since its last request.")
+    clusters: list[SessionCluster] = Field(description="Kinds of clusters there are; empty once it has ended.")
 
 
 class SessionList(Answer):
@@ -81,8 +96,10 @@ class ProgramAnswer(Answer):
     log: str = Field(description="What the compiler said though it succeeded.")
 
 
-def session_answer(record: SessionRecord, figures: SessionFigures | None) -> Session:
-    """A session as it is shown; `figures` are None for one that is not open."""
+def session_answer(
+    record: SessionRecord, figures: SessionFigures | None, offers: Mapping[str, LaunchTarget]
+) -> Session:
+    """A session as it is shown; `figures` are None for one that is not open, `offers` what its launches may run on."""
     now, options = figures or SessionFigures(record.state), record.options
     return Session(
         session=record.id,
@@ -107,7 +124,14 @@ def session_answer(record: SessionRecord, figures: SessionFigures | None) -> Ses
         bytes_kept=now.bytes_kept,
         core_seconds=now.core_s,
         idle_s=now.idle_s,
+        clusters=[] if figures is None else [_cluster(module, offer) for module, offer in offers.items()],
     )
+
+
+def _cluster(module: str, offer: LaunchTarget) -> SessionCluster:
+    shape = offer.shape
+    sizes = {"cores": shape.cores, "warps": shape.warps, "threads": shape.threads}
+    return SessionCluster(module=module, slots=offer.slots, **sizes, fpu=shape.fpu, local_bytes=shape.local_bytes)
 
 
 def program_answer(built: BuiltProgram) -> ProgramAnswer:

@@ -322,6 +322,9 @@ SESSION: dict[str, Any] = {
     "bytes_kept": 15099494400,
     "core_seconds": 4.2,
     "idle_s": 0.03,
+    "clusters": [
+        {"module": "gpu_2c4w4t", "slots": 1, "cores": 2, "warps": 4, "threads": 4, "fpu": True, "local_bytes": 16384}
+    ],
 }
 PROGRAM: dict[str, Any] = {
     "program": "0f3a5bb1d3a1fb6a7d1e7a55f2f6a3c1",

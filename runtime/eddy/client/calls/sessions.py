@@ -90,12 +90,17 @@ class Session:
 
     # Commands -----------------------------------------------------------------------------------------------------
 
-    def buffer(self, size_bytes: int) -> SessionBuffer:
-        """Memory on the board; what is in it at first is undefined. Where there is no room, `created` fails."""
+    def buffer(self, size_bytes: int, at: int | None = None) -> SessionBuffer:
+        """Memory on the board; what is in it at first is undefined. Where there is no room, `created` fails.
+
+        Args:
+            size_bytes: How much.
+            at: Where it begins in the session's memory, from 256 KiB on; None for anywhere.
+        """
         with self._lock:
             self._last_buffer += 1
             number = self._last_buffer
-        head = {"do": "create", "buffer": number, "bytes": size_bytes}
+        head = {"do": "create", "buffer": number, "bytes": size_bytes, **({} if at is None else {"at": at})}
         return SessionBuffer(self, number, size_bytes, self.send_command(head))
 
     def held_buffer(self, buffer: int, size_bytes: int) -> SessionBuffer:
@@ -237,6 +242,30 @@ class Session:
             },
             **{"local": sent_sizes(local_size), "offset": sent_sizes(global_offset)},
             "arguments": [sent_argument(each.at(0) if isinstance(each, SessionBuffer) else each) for each in arguments],
+        }
+        return self.send_command(head, b"", after)
+
+    def start(
+        self,
+        image: BufferView,
+        argument: BufferView,
+        module: str,
+        cores: int = 1,
+        after: Iterable[SessionEvent] = (),
+    ) -> SessionEvent:
+        """Run machine code that lies in a buffer, as it is.
+
+        Args:
+            image: Its first instruction.
+            argument: What mscratch leads to: it points to four words, the address of this, the first core of a slice,
+                one past its last, and `cores`.
+            module: The kind of cluster it was built for.
+            cores: How many cores it is to think there are.
+            after: What must have succeeded first.
+        """
+        head = {
+            **{"do": "start", "buffer": image.buffer.id, "offset": image.offset, "module": module, "cores": cores},
+            "argument": {"buffer": argument.buffer.id, "offset": argument.offset},
         }
         return self.send_command(head, b"", after)
 

@@ -53,6 +53,13 @@ EDDY_SCALARS(EDDY_SMOOTHSTEP_S, )
 #define EDDY_DOT(T) EDDY_FN T dot(T x, T y) { return x * y; } EDDY_DOT_N(T, 2) EDDY_DOT_N(T, 3) EDDY_DOT_N(T, 4)
 EDDY_DOT(float)
 EDDY_ALSO(EDDY_DOT(double))
+// cl_khr_integer_dot_product: products of bytes, whose sum has room in the answer.
+#define EDDY_DOT_BYTES(R, A, B) EDDY_FN R dot(A##4 x, B##4 y) { \
+  return (R)x.x * (R)y.x + (R)x.y * (R)y.y + (R)x.z * (R)y.z + (R)x.w * (R)y.w; }
+EDDY_DOT_BYTES(uint, uchar, uchar)
+EDDY_DOT_BYTES(int, char, char)
+EDDY_DOT_BYTES(int, uchar, char)
+EDDY_DOT_BYTES(int, char, uchar)
 //@ cross
 #define EDDY_CROSS(T) EDDY_FN T##3 cross(T##3 a, T##3 b) { return a.yzx * b.zxy - a.zxy * b.yzx; } \
   EDDY_FN T##4 cross(T##4 a, T##4 b) { return (T##4)(a.yzx * b.zxy - a.zxy * b.yzx, 0.0f); }

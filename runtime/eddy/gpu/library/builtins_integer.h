@@ -100,3 +100,34 @@ EDDY_WIDTHS(EDDY_TERNARY_N, uint, mad24)
 EDDY_UPSAMPLE(short, char, uchar, 8)
 EDDY_UPSAMPLE(int, short, ushort, 16)
 EDDY_UPSAMPLE(long, int, uint, 32)
+//@ dot_acc_sat
+// Needs dot and add_sat.
+#define EDDY_DOT_SAT(R, A, B) EDDY_FN R dot_acc_sat(A##4 x, B##4 y, R sum) { return add_sat(dot(x, y), sum); }
+EDDY_DOT_SAT(uint, uchar, uchar)
+EDDY_DOT_SAT(int, char, char)
+EDDY_DOT_SAT(int, uchar, char)
+EDDY_DOT_SAT(int, char, uchar)
+//@ dot_4x8packed_uu_uint
+EDDY_FN uint dot_4x8packed_uu_uint(uint x, uint y) { return dot(__builtin_astype(x, uchar4), __builtin_astype(y, uchar4)); }
+//@ dot_4x8packed_ss_int
+EDDY_FN int dot_4x8packed_ss_int(uint x, uint y) { return dot(__builtin_astype(x, char4), __builtin_astype(y, char4)); }
+//@ dot_4x8packed_us_int
+EDDY_FN int dot_4x8packed_us_int(uint x, uint y) { return dot(__builtin_astype(x, uchar4), __builtin_astype(y, char4)); }
+//@ dot_4x8packed_su_int
+EDDY_FN int dot_4x8packed_su_int(uint x, uint y) { return dot(__builtin_astype(x, char4), __builtin_astype(y, uchar4)); }
+//@ dot_acc_sat_4x8packed_uu_uint
+// Needs dot_acc_sat.
+EDDY_FN uint dot_acc_sat_4x8packed_uu_uint(uint x, uint y, uint sum) {
+  return dot_acc_sat(__builtin_astype(x, uchar4), __builtin_astype(y, uchar4), sum); }
+//@ dot_acc_sat_4x8packed_ss_int
+// Needs dot_acc_sat.
+EDDY_FN int dot_acc_sat_4x8packed_ss_int(uint x, uint y, int sum) {
+  return dot_acc_sat(__builtin_astype(x, char4), __builtin_astype(y, char4), sum); }
+//@ dot_acc_sat_4x8packed_us_int
+// Needs dot_acc_sat.
+EDDY_FN int dot_acc_sat_4x8packed_us_int(uint x, uint y, int sum) {
+  return dot_acc_sat(__builtin_astype(x, uchar4), __builtin_astype(y, char4), sum); }
+//@ dot_acc_sat_4x8packed_su_int
+// Needs dot_acc_sat.
+EDDY_FN int dot_acc_sat_4x8packed_su_int(uint x, uint y, int sum) {
+  return dot_acc_sat(__builtin_astype(x, char4), __builtin_astype(y, uchar4), sum); }

@@ -35,7 +35,7 @@ from eddy.hypervisor.jobs.work import BoardWork, JobMemory
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.sessions.commands import Command
 from eddy.hypervisor.sessions.directory import DIRECTORY_BYTES, Fate, Found, read_directory
-from eddy.hypervisor.sessions.launches import DIRECTORY, REGION, LaunchTarget, SessionLaunch
+from eddy.hypervisor.sessions.launches import DIRECTORY, REGION, EngineLaunch, LaunchTarget
 from eddy.hypervisor.sessions.memory import SessionMemory, unpack_memory
 from eddy.hypervisor.sessions.numbers import launch_job, launch_of, session_job, session_of
 from eddy.hypervisor.sessions.session import Clusters, Counts, EndedLaunch, Session
@@ -269,10 +269,10 @@ class SessionKeeper:
         def others_bytes() -> int:
             return sum(each.stream.data_bytes for each in self._others(record))
 
-        return Session(record, memory, self._clusters, found, others_bytes)
+        return Session(record, memory, self.clusters, found, others_bytes)
 
-    def _clusters(self) -> Clusters:
-        """The clusters there are; the same object as long as they are the same."""
+    def clusters(self) -> Clusters:
+        """The clusters there are, by any thread; the same object as long as they are the same."""
         there = self._planner.available, self._planner.slots
         if there != self._there[:2]:
             shapes = self._planner.clusters()
@@ -524,7 +524,7 @@ def session_spec(record: SessionRecord, now_s: float) -> m.JobSpec:
     )
 
 
-def launch_spec(record: SessionRecord, number: int, launch: SessionLaunch, now_s: float) -> m.JobSpec:
+def launch_spec(record: SessionRecord, number: int, launch: EngineLaunch, now_s: float) -> m.JobSpec:
     """A launch as the state machine has it: a kernel to be spread over cores."""
     module, variant = next(iter(launch.variants.items()))
     spread = m.CorePartition(launch.learned_as(record.tenant), launch.variants)

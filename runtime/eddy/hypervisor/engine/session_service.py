@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import anyio
@@ -22,8 +22,8 @@ from eddy.hypervisor.engine.session_keeper import SessionKeeper, session_spec
 from eddy.hypervisor.intake.compilations import Compilations
 from eddy.hypervisor.intake.kernels import KernelPlanner
 from eddy.hypervisor.jobs.buffers import arena_bytes
-from eddy.hypervisor.sessions.commands import Command, LaunchCommand
-from eddy.hypervisor.sessions.launches import BuiltProgram
+from eddy.hypervisor.sessions.commands import Command, LaunchCommand, StartCommand
+from eddy.hypervisor.sessions.launches import BuiltProgram, LaunchTarget
 from eddy.hypervisor.sessions.session import MOST_PROGRAMS, Counts, Session
 
 CLOSE_S = 5.0
@@ -125,6 +125,11 @@ class SessionService:
         session = next((each for each in self._keeper.sessions if each.record.id == name), None)
         return None if session is None else session.figures()
 
+    @property
+    def offers(self) -> Mapping[str, LaunchTarget]:
+        """Kinds of clusters that launches may run on."""
+        return self._keeper.clusters().offers
+
     def overview(self) -> tuple[Counts, tuple[tuple[SessionRecord, SessionFigures], ...]]:
         """What sessions have done since the start, and those that are open."""
         keeper = self._keeper
@@ -159,7 +164,7 @@ class SessionService:
         """
         await self._worker.ready.wait()
         session = self.get(name, tenant)
-        if any(isinstance(each.body, LaunchCommand) for each in batch.commands):
+        if any(isinstance(each.body, (LaunchCommand, StartCommand)) for each in batch.commands):
             await self._check_budget(session.record.tenant)
         known = batch.known if batch.life == self._keeper.life else 0
         goes_on = batch.life in ("", self._keeper.life)

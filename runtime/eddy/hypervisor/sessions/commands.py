@@ -3,14 +3,16 @@
 
 ::
 
-    {"n": 7, "do": "create", "buffer": 3, "bytes": 4096}            {"n": 8, "do": "release", "buffer": 3}
+    {"n": 7, "do": "create", "buffer": 3, "bytes": 4096, "at": 262144}  {"n": 8, "do": "release", "buffer": 3}
     {"n": 9, "do": "write", "buffer": 3, "offset": 0, "bytes": 16}  {"n": 10, "do": "read", ...the same...}
     {"n": 11, "do": "copy", "source": 3, "target": 4, "source_offset": 0, "target_offset": 64, "bytes": 16}
     {"n": 12, "do": "fill", "buffer": 3, "offset": 0, "bytes": 64, "pattern": "AAAAAA=="}
     {"n": 13, "do": "launch", "program": "<id>", "kernel": "saxpy", "global": [1024], "local": null, "offset": null,
      "arguments": [{"buffer": 3, "offset": 0}, {"value": 2.5}, {"bytes": "AACAPw=="}, {"local": 64}, {"null": true},
                    {"buffer": 4, "shape": [64, 64, 4], "image": ["rgba", "unorm_int8"]}]}
-    {"n": 14, "do": "marker"}   {"n": 15, "do": "barrier"}
+    {"n": 14, "do": "start", "buffer": 3, "offset": 0, "argument": {"buffer": 4, "offset": 64}, "module": "gpu_2c4w4t",
+     "cores": 2}
+    {"n": 15, "do": "marker"}   {"n": 16, "do": "barrier"}
 
 Each may have `after`: numbers of commands that must have succeeded first. Numbers are the client's and count up by one,
 so a batch that is sent twice is done once. A `read`, `write` or `copy` of a box has `shape` (bytes of a row, rows,
@@ -39,6 +41,8 @@ MOST_NUMBER = (1 << 40) - 1
 MOST_PATTERN = 128
 _PROGRAM = re.compile(r"[0-9a-f]{32}\Z")
 _NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z")
+MOST_CORES = 64
+"""Cores that a started image may think it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +84,17 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A buffer, named by the client."""
+    """A buffer, named by the client.
+
+    Attributes:
+        buffer: Its name.
+        bytes: Its size.
+        at: Where it begins in the session's memory, which is at `REGION_BASE` for kernels; None for anywhere.
+    """
 
     buffer: int
     bytes: int
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +166,25 @@ class LaunchCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class StartCommand:
+    """Machine code that lies in a buffer, run as it is.
+
+    Attributes:
+        buffer: Where it lies.
+        offset: Of its first instruction.
+        argument: The address it is given.
+        module: The kind of cluster it was built for.
+        cores: How many cores it is to think there are; as many as are free run it.
+    """
+
+    buffer: int
+    offset: int
+    argument: BufferArgument
+    module: str
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
 class Marker:
     """Ends once those before it have; a `barrier` is begun by nothing after it before."""
 
@@ -168,7 +198,7 @@ class Refused:
     message: str
 
 
-Body = Refused | Create | Release | Write | Read | Copy | Fill | LaunchCommand | Marker
+Body = Refused | Create | Release | Write | Read | Copy | Fill | LaunchCommand | StartCommand | Marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +225,8 @@ class Command:
             return tuple({body.source.buffer, body.target.buffer})
         if isinstance(body, LaunchCommand):
             return tuple({each.buffer for each in body.arguments if isinstance(each, BufferArgument)})
+        if isinstance(body, StartCommand):
+            return tuple({body.buffer, body.argument.buffer})
         return () if isinstance(body, (Marker, Refused)) else (body.box.buffer,)
 
 
@@ -264,7 +296,8 @@ class _Reader:
         return Command(number, body, tuple(after))
 
     def _create(self, _: memoryview) -> Body:
-        return Create(self._whole("buffer", 1), self._whole("bytes", 1, 1 << 30))
+        at = None if self._raw.get("at") is None else self._whole("at", 0, 1 << 30)
+        return Create(self._whole("buffer", 1), self._whole("bytes", 1, 1 << 30), at)
 
     def _release(self, _: memoryview) -> Body:
         return Release(self._whole("buffer", 1))
@@ -300,6 +333,16 @@ class _Reader:
         assert sizes[0] is not None
         return LaunchCommand(program, kernel, *sizes, tuple(_argument(each, n) for n, each in enumerate(arguments)))
 
+    def _start(self, _: memoryview) -> Body:
+        argument = _argument(self._raw.get("argument"), 0)
+        if not isinstance(argument, BufferArgument) or argument.texels is not None:
+            raise _wrong("argument", "a buffer with its offset")
+        module = self._raw.get("module")
+        if not isinstance(module, str) or not _NAME.match(module):
+            raise _wrong("module", "the kind of cluster that the image is for")
+        offset = self._whole("offset", 0, 1 << 30, 0)
+        return StartCommand(self._whole("buffer", 1), offset, argument, module, self._whole("cores", 1, MOST_CORES))
+
     def _marker(self, _: memoryview) -> Body:
         return Marker(barrier=False)
 
@@ -308,7 +351,7 @@ class _Reader:
 
     _KINDS: ClassVar[Mapping[str, Callable[[_Reader, memoryview], Body]]] = {
         **{"create": _create, "release": _release, "write": _write, "read": _read, "copy": _copy, "fill": _fill},
-        **{"launch": _launch, "marker": _marker, "barrier": _barrier},
+        **{"launch": _launch, "start": _start, "marker": _marker, "barrier": _barrier},
     }
 
     def _box(self, buffer: str = "buffer", prefix: str = "") -> Box:

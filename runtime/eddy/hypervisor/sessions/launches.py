@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 from eddy.board.port.port import Access, BoardEvent, Grant, KernelLaunch
 from eddy.board.port.port import Launch as BoardLaunch
@@ -29,7 +30,7 @@ from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM, Content
-from eddy.hypervisor.jobs.work import Fetch, JobMemory
+from eddy.hypervisor.jobs.work import BoardWork, Fetch, JobMemory
 from eddy.hypervisor.sessions.commands import BufferArgument, LaunchCommand
 from eddy.hypervisor.sessions.heap import Heap
 
@@ -252,7 +253,8 @@ def _key(argument: object) -> object:
 
 
 @functools.lru_cache(maxsize=1024)
-def _learned_as(tenant: str, kernel: str, program: str) -> str:
+def learned_as(tenant: str, kernel: str, program: str) -> str:
+    """Names a kernel of a tenant's program: what was learned of one run holds for the next."""
     return hashlib.sha256(f"{tenant}\0{kernel}\0{program}".encode()).hexdigest()[:16]
 
 
@@ -288,6 +290,28 @@ class SessionRegion:
     def read(self, offset: int, size: int) -> bytes:
         """Bytes of the region."""
         return self.memory.read(REGION, EVERY_ITEM, offset, size)
+
+
+class EngineLaunch(BoardWork, Protocol):
+    """What runs for a session's command, as the engine has it."""
+
+    @property
+    def kernel(self) -> str:
+        """What it is called."""
+
+    @property
+    def code(self) -> str:
+        """Id of the program that it has at the region's beginning; "" where it has none there."""
+
+    @property
+    def variants(self) -> Mapping[str, m.KernelVariant]:
+        """By module, for the state machine."""
+
+    def learned_as(self, tenant: str) -> str:
+        """Under what the times of its slices are learned."""
+
+    def end(self) -> None:
+        """It has ended: what it had of the region is free."""
 
 
 class SessionLaunch:
@@ -337,9 +361,14 @@ class SessionLaunch:
         """Name of the kernel."""
         return self._launch.kernel
 
+    @property
+    def code(self) -> str:
+        """Id of its program."""
+        return self.program.id
+
     def learned_as(self, tenant: str) -> str:
         """Under what the times of its slices are learned: of the tenant's own, and of this kernel."""
-        return _learned_as(tenant, self.kernel, self.program.id)
+        return learned_as(tenant, self.kernel, self.program.id)
 
     def _make_variants(self) -> dict[str, m.KernelVariant]:
         return {module: self._variant(module) for module in self.program.by_module if module in self._offers}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from eddy.core.counters import CoreCounters
-from eddy.core.errors import BoardUnreachable, EddyError, InvalidRequest, NotFound, QuotaExceeded
+from eddy.core.errors import BoardUnreachable, EddyError, InvalidRequest, MemoryExhausted, NotFound, QuotaExceeded
 from eddy.core.profiles import KernelTotals
 from eddy.core.sessions import SESSION_TRANSITIONS, CommandResult, SessionFigures, SessionRecord, SessionState
 from eddy.core.units import format_bytes
@@ -23,21 +23,24 @@ from eddy.hypervisor.sessions.commands import (
     Read,
     Refused,
     Release,
+    StartCommand,
     Write,
 )
 from eddy.hypervisor.sessions.directory import FATES, Directory, Fate, Found
-from eddy.hypervisor.sessions.heap import Heap
+from eddy.hypervisor.sessions.heap import ALIGNMENT, Heap
 from eddy.hypervisor.sessions.launches import (
     CODE_BYTES,
     DIRECTORY,
     REGION,
     BuiltProgram,
+    EngineLaunch,
     LaunchTarget,
     Layouts,
     SessionLaunch,
     SessionRegion,
 )
 from eddy.hypervisor.sessions.moves import PIECE_BYTES, RUN_BYTES, Move, find_buffer, move_bytes
+from eddy.hypervisor.sessions.starts import ImageStart
 from eddy.hypervisor.sessions.stream import MOST_RESULTS, MOST_WAITING, CommandStream, Entry
 
 MOST_PROGRAMS = 256
@@ -138,7 +141,7 @@ class Session:
         self.state, self.cause = record.state, record.cause
         self.stream = CommandStream(record.options.out_of_order)
         self.programs: dict[str, BuiltProgram] = {}
-        self.running: dict[int, SessionLaunch] = {}
+        self.running: dict[int, EngineLaunch] = {}
         self.counts = Counts()
         self.work: dict[tuple[str, str, str], KernelTotals] = {}
         self.streams = False
@@ -270,7 +273,7 @@ class Session:
         """Whether it has no command that has not ended."""
         return not self.stream.open
 
-    def advance(self, now_s: float) -> Iterator[tuple[Entry, SessionLaunch]]:
+    def advance(self, now_s: float) -> Iterator[tuple[Entry, EngineLaunch]]:
         """Carry out what may be done; yields launches, for which a core is to be asked.
 
         Args:
@@ -284,7 +287,7 @@ class Session:
             if entry.broken:
                 why = f"command {entry.broken}, which it comes after, failed"
                 self.end(entry, now_s, code="dependency-failed", message=why)
-            elif isinstance(entry.command.body, LaunchCommand):
+            elif isinstance(entry.command.body, (LaunchCommand, StartCommand)):
                 launch = self._prepare(entry, entry.command.body, now_s)
                 if launch is not None:
                     self.stream.begin(entry, now_s)
@@ -308,13 +311,15 @@ class Session:
         if not isinstance(body, LaunchCommand) or not self.running or entry.broken:
             return True
         program = self.programs.get(body.program)
-        running = {launch.program.id for launch in self.running.values()}
-        return program is None or (running == {program.id} and program.is_one)
+        running = {launch.code for launch in self.running.values()} - {""}
+        return program is None or not running or (running == {program.id} and program.is_one)
 
-    def _prepare(self, entry: Entry, body: LaunchCommand, now_s: float) -> SessionLaunch | None:
+    def _prepare(self, entry: Entry, body: LaunchCommand | StartCommand, now_s: float) -> EngineLaunch | None:
         """A launch laid out in memory; None where it cannot be, and has failed."""
         clusters = self._clusters()
         try:
+            if isinstance(body, StartCommand):
+                return self._prepare_start(body, clusters)
             if body.program not in self.programs:
                 raise NotFound(f"the session has no program {body.program}: build it first", field="program")
             program = self.programs[body.program]
@@ -323,6 +328,11 @@ class Session:
         except EddyError as error:
             self.end(entry, now_s, code=error.code, message=error.message)
             return None
+
+    def _prepare_start(self, body: StartCommand, clusters: Clusters) -> EngineLaunch:
+        family, limit_s = f"session-{self.record.number}", clusters.time_limit_s
+        known = self._region, self._heap, body, self._buffers
+        return ImageStart(*known, clusters.offers, family, limit_s, lambda size: self._take_room(size, None))
 
     def _carry_out(self, entry: Entry, now_s: float) -> int:
         """Do something with memory, or go on with it; answers what that cost, in bytes."""
@@ -355,19 +365,31 @@ class Session:
     def _create(self, body: Create) -> None:
         if body.buffer in self._buffers:
             raise InvalidRequest(f"the session has a buffer {body.buffer} already", field="buffer")
-        while True:
-            try:
-                offset = self._heap.allocate(body.bytes)
-                break
-            except EddyError:
-                if not self._region.layouts.forget_oldest():
-                    raise
+        if (body.at or 0) % ALIGNMENT:
+            raise InvalidRequest(f"a buffer begins at a multiple of {ALIGNMENT}", field="at", asked=body.at)
+        offset = self._take_room(body.bytes, body.at)
         try:
             self.directory.add_buffer(body.buffer, offset, body.bytes)
         except QuotaExceeded:
             self._heap.free(offset)
             raise
         self._buffers[body.buffer] = offset, body.bytes
+
+    def _take_room(self, size: int, at: int | None) -> int:
+        """Bytes of the region that nobody else has, there where they are asked for; layouts nobody uses make room.
+
+        Raises:
+            MemoryExhausted: There is no such room.
+        """
+        while True:
+            try:
+                if at is None:
+                    return self._heap.allocate(size)
+                self._heap.place(at, size)
+                return at
+            except MemoryExhausted:
+                if not self._region.layouts.forget_oldest():
+                    raise
 
     # What ended ---------------------------------------------------------------------------------------------------
 
@@ -397,9 +419,9 @@ class Session:
             self._region.code = ""  # it may have written over the program
         self.end(entry, ended.ended_s, code=code, message=ended.message, log=log, started_s=ended.started_s)
 
-    def _add_work(self, launch: SessionLaunch, ended: EndedLaunch) -> None:
+    def _add_work(self, launch: EngineLaunch, ended: EndedLaunch) -> None:
         """Take down what a launch counted, for a profile."""
-        key = launch.program.id, launch.kernel, ended.module
+        key = launch.code, launch.kernel, ended.module
         variant = launch.variants.get(ended.module)
         known = self.work.get(key)
         if known is None and len(self.work) >= MOST_PROFILED:

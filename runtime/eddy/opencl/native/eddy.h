@@ -246,6 +246,7 @@ char *get_string(struct reader *reader);
 // channel.c; `operation`s are those of `eddy/opencl/wire.py`
 enum operation {
     HELLO = 1, CONTEXT_OPEN, CONTEXT_CLOSE, BUFFER_CREATE, BUFFER_FREE, PROGRAM_BUILD, PROGRAM_FREE,
+    DEVICE_OPEN, DEVICE_WRITE, DEVICE_READ, DEVICE_FILL, DEVICE_START, DEVICE_WAIT,
     WRITE = 16, READ, COPY, FILL, LAUNCH,
     REPLY = 32, ENDED, PRINTED,
 };

@@ -56,10 +56,17 @@ bool Core::waits(bool across) const {
     const Warp& my = warp[w];
     if (!my.active) continue;
     if (fault.there || my.choose || !(my.at_barrier || my.spawning)) return false;
+    if (my.spawning && !(my.awaited & active())) return false;  // they have ended since it looked
     if (!first) first = &my;
     same = same && my.at_barrier && my.global && my.barrier == first->barrier;
   }
   return first && across == same;
+}
+
+uint32_t Core::active() const {
+  uint32_t found = 0;
+  for (unsigned w = 0; w < config_.warps; w++) found |= uint32_t{warp[w].active} << w;
+  return found;
 }
 
 /// docs/reference/gpu-isa.md, "Barriers that cannot open".

@@ -55,6 +55,7 @@ struct Lane {
 };
 
 struct Warp {
+  uint32_t awaited = 0;  // warps that a wspawn waits for
   bool active = false, spawning = false, at_barrier = false, global = false, choose = false, alone = true;
   uint32_t live = 0, joined = 0, at_bar = 0, group = 0, favour = 0;
   uint32_t age = 0, barrier = 0, count = 0;
@@ -73,6 +74,7 @@ class Core {
   bool can_run(unsigned warp) const;
   /// Every live warp waits, for a barrier (within the core or across cores) or to start others.
   bool waits(bool across) const;
+  uint32_t active() const;
   void deadlock();
   /// Executes one instruction of a warp that can run.
   void step(unsigned warp);

@@ -179,6 +179,7 @@ void Execution::spawn() {
     if (k < count && k != warp_) wanted |= 1u << k;
     if (k < count && k != warp_ && core_.warp[k].active) again_ = true;
   }
+  my_.awaited = wanted;
   if (again_) return;
   for (unsigned k = 1; k < core_.config_.warps; k++) {
     if (!(wanted >> k & 1)) continue;
