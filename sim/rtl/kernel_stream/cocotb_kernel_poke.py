@@ -85,7 +85,8 @@ class SlotSide:
     """The slot's side: accesses that must be answered as if nobody else were there."""
 
     def __init__(self, dut: Any, rng: random.Random) -> None:
-        self.dut, self.rng, self.known, self.done = dut, rng, {}, 0
+        self.dut, self.rng, self.done = dut, rng, 0
+        self.known = dict[int, int]()
         self.owed, self.stray = {"b": False, "r": False}, 0
         for name in ("awvalid", "wvalid", "bready", "arvalid", "rready", "go", "stop"):
             getattr(dut, f"{name}_i").value = 0
@@ -182,7 +183,7 @@ async def a_kernel_is_started_once_and_its_end_is_told_once(dut: Any) -> None:
         await ClockCycles(dut.clk_i, 200)
         own = [each for each in kernel.writes if each[0] < MINE]
         assert own == [(START, START_VALUE)], f"it is started by {own}"
-        assert not slot.done, "its end is told before it is there"
+        assert slot.done == 0, "its end is told before it is there"
         kernel.words[DONE] |= DONE_BIT
         await ClockCycles(dut.clk_i, 200)
         own = [each for each in kernel.writes if each[0] < MINE]
@@ -211,7 +212,7 @@ async def stopped_it_leaves_no_access_behind(dut: Any) -> None:
         kernel.words[DONE] |= DONE_BIT
         await ClockCycles(dut.clk_i, 60)
         assert len(kernel.writes) == asked, "it goes on after it was stopped"
-        assert not slot.done
+        assert slot.done == 0
         dut.stop_i.value = 0
         kernel.writes.clear()
         await pulse(dut, "go_i")
