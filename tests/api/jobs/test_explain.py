@@ -113,11 +113,15 @@ async def test_who_took_a_slot_is_told_to_whom_it_may_be(server: Any, tenant: st
         assert "grace" not in taken["words"]
 
 
-async def test_a_drained_slot_is_no_decision_of_the_policy(server: Any) -> None:
+@pytest.mark.parametrize(
+    ("detail", "words"),
+    [("drained", "Slot 1 was drained"), ("leased", "Slot 1 was given to a person's lease"), ("", "The dispatch policy")],
+)
+async def test_a_slot_that_no_policy_took_is_no_decision_of_it(server: Any, detail: str, words: str) -> None:
     job = (await server.submit())["id"]
-    server.store.commit(Commit(events=(event(job, 1.5, JobEventKind.PREEMPT, slot=1, task=0, detail="drained"),)))
+    server.store.commit(Commit(events=(event(job, 1.5, JobEventKind.PREEMPT, slot=1, task=0, detail=detail),)))
     (taken,) = (await explained(server, job, "ada"))["preempted"]
-    assert taken["words"].startswith("Slot 1 was drained")
+    assert taken["words"].startswith(words)
 
 
 async def test_nobody_elses_job_is_explained(server: Any) -> None:

@@ -143,7 +143,7 @@ def explain_preemption(
         numbers: What jobs are told as.
         viewer: Who asks.
         operator: Whether that is an operator.
-        policy: Name of the policy that decides.
+        policy: Name of the policy in force, which may have been another then.
     """
     assert event.slot is not None
     follower = next((e for e in after if e.what is JobEventKind.CONFIGURE and e.slot == event.slot), None)
@@ -156,9 +156,10 @@ def explain_preemption(
         whom = f"job {told}{f' of {follower.tenant}' if operator else ', yours too,'} had it next"
     else:
         whom = "a job of another tenant had it next"
-    taken = (
-        f"Slot {event.slot} was drained" if event.detail == "drained" else f"The policy {policy} took slot {event.slot}"
-    )
+    taken = {
+        "drained": f"Slot {event.slot} was drained",
+        "leased": f"Slot {event.slot} was given to a person's lease",
+    }.get(event.detail, f"The dispatch policy (now {policy}) took slot {event.slot}")
     words = f"{taken} between two items; {whom}. Finished items stayed finished."
     return Taken(at_s=event.at_s, slot=event.slot, words=words)
 

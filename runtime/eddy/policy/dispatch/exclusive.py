@@ -24,7 +24,7 @@ class Exclusive:
     topological order, one load at a time. A task may have a slot when each of its predecessors has finished the batch
     or, with `pipelined`, has finished it or holds a slot itself: loads then hide behind its predecessors' work, and no
     task can wait for one that never gets a slot. Of the free slots it takes one where its module is resident, else an
-    empty one, else the one of lowest index. Nothing is preempted but what would wait for ever; see `going_on`.
+    empty one, else the one of lowest index. Nothing is preempted but what would wait for ever; see `unblock_slots`.
 
     Attributes:
         pipelined: Whether a task may work on an item while its predecessors work on later ones.

@@ -61,7 +61,7 @@ class FirstComeFirstServed:
     job id, then task id. The head of the queue takes a slot where its module is resident, else an empty one, else the
     one of lowest index that fits; a task that must wait for the configuration port keeps a slot back, so that only what
     needs no load overtakes it, and never with its slot. A task for which no free slot fits is passed over. Nothing is
-    preempted but what would wait for ever; see `going_on`.
+    preempted but what would wait for ever; see `unblock_slots`.
 
     Attributes:
         pipelined: Whether a task may work on an item while its predecessors work on later ones.

@@ -97,7 +97,7 @@ class Nimblock:
         """Candidates, allocation, one task for the configuration port, or one slot taken for it.
 
         Of the candidates, those that come after as many as there are slots are allocated none. Where that decides
-        nothing, slots are given back in which tasks would wait for ever; see `going_on`.
+        nothing, slots are given back in which tasks would wait for ever; see `unblock_slots`.
         """
         wake_s = view.now_s + self.interval_s if len(view.jobs) else None
         decisions: tuple[Decision, ...] = ()

@@ -1,7 +1,7 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """PREMA over slots, as [004] 3.1 adapts it: tokens, candidates, the shortest candidate first, no preemption.
 
-But what would wait in a slot for ever is taken out of it; see `going_on`.
+But what would wait in a slot for ever is taken out of it; see `unblock_slots`.
 """
 
 from __future__ import annotations

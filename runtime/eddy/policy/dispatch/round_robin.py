@@ -67,7 +67,7 @@ class RoundRobin:
         Within a queue: higher priority first, then the order dealt. Of equally short queues the lowest slot's is taken.
         What waits in the queue of a slot that is out of sight, as it rests or is another tenant's, any slot may serve
         that it fits, as if it waited there. Where no slot can be served, those are given back in which tasks would wait
-        for ever; see `going_on`.
+        for ever; see `unblock_slots`.
         """
         queues = _bring_up_to_date(view, self.pipelined)
         served = None if view.port_busy else _served(queues, view)
