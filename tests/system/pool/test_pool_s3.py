@@ -19,7 +19,8 @@ import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.core.errors import StorageFailed, StorageFull
 from eddy.pool.bytes import s3_store
-from eddy.pool.bytes.byte_store import BlobName, BytesAway, ByteStore, open_store
+from eddy.pool.bytes.byte_store import BlobName, BytesAway, ByteStore
+from eddy.pool.bytes.places import open_store
 from eddy.pool.connection.transfer import PIECE_BYTES
 from eddy.pool.routes.context import HeadParts
 from pool_boards import objects_in

@@ -11,10 +11,8 @@ import re
 import secrets
 from collections.abc import AsyncGenerator, Hashable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
-from eddy.core.errors import InvalidRequest
 from eddy.store.disk.files import DraftFile
 from eddy.store.disk.names import is_blob, tenant_folder, tenant_of
 
@@ -117,27 +115,3 @@ class ByteStore(Protocol):
 
     def capacity(self) -> int:
         """Bytes that it can have in all; 0 where nobody knows."""
-
-
-def open_store(where: str) -> ByteStore:
-    """The place that is named.
-
-    Args:
-        where: A folder, or `s3://bucket/prefix`. Keys, region and endpoint are in the environment, as `AWS_*`.
-
-    Raises:
-        InvalidRequest: It is none, or what it needs is not installed.
-    """
-    if where.startswith(S3):
-        from eddy.pool.bytes.s3_store import S3Store
-
-        bucket, _, prefix = where.removeprefix(S3).partition("/")
-        if not bucket:
-            raise InvalidRequest(f"{where} names no bucket: s3://BUCKET/PREFIX.", field="bytes", asked=where)
-        return S3Store(bucket, prefix.strip("/"))
-    if not where or "://" in where:
-        message = "Name a folder that all heads share, or s3://BUCKET/PREFIX, for the pool's bytes (--bytes)."
-        raise InvalidRequest(message, field="bytes", asked=where)
-    from eddy.pool.bytes.folder_store import FolderStore
-
-    return FolderStore(Path(where).expanduser().absolute())

@@ -43,7 +43,8 @@ from nats.js.errors import (
 from nats.js.kv import KeyValue
 
 from eddy.core.errors import InvalidRequest
-from eddy.pool.bytes.byte_store import ByteStore, open_store
+from eddy.pool.bytes.byte_store import ByteStore
+from eddy.pool.bytes.places import open_store
 from eddy.pool.connection import connection, streams
 from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable

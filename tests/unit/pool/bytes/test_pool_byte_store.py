@@ -12,8 +12,9 @@ from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import InvalidRequest, NotFound, StorageFailed, StorageFull
-from eddy.pool.bytes.byte_store import MOVED, BlobName, ByteStore, open_store
+from eddy.pool.bytes.byte_store import MOVED, BlobName, ByteStore
 from eddy.pool.bytes.folder_store import RESERVED, FolderStore
+from eddy.pool.bytes.places import open_store
 from eddy.pool.connection.transfer import Proof
 from eddy.pool.routes.open_transfers import MOST_AT_ONCE, PATH, OpenTransfers, Transfer
 from hypothesis import given
