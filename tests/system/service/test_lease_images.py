@@ -20,6 +20,7 @@ from eddy.cli.main import app
 from eddy.client import Client
 from eddy.core.errors import Conflict, EddyError, ImageRefused, InvalidRequest, NotFound
 from eddy.core.leases import LeaseRules
+from eddy.core.slots import Pool
 from hypervisor_kit import KEY, item, model_board, own_image
 from typer.testing import CliRunner
 
@@ -168,6 +169,19 @@ def test_images_that_fail_again_and_again_take_no_slot_from_jobs(
     (shown,) = [each for each in ada.slots()["slots"] if each["slot"] == slot]
     assert not shown["drained"]
     assert [*ada.load_own_image(name, token, files)["holds"].values()] == ["own/flip"]
+
+
+def test_an_image_that_the_board_offers_too_is_the_boards(
+    server: Server, clients: dict[str, Client], lease: Any, images: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its events name the board's module; a load that waited for them under another name would never end."""
+    ada, slot, files = clients["ada"], lease["slots"][0], images()
+    (file,) = [each for each in files if f"slot{slot}." in each.name]
+    leases: Any = server.context.hypervisor.leases
+    fits = leases._engine.machine.state.pools[Pool.PIPELINE].fits
+    monkeypatch.setitem(fits["flip"], slot, json.loads(file.with_suffix(".json").read_text())["sha256"])
+    found = ada.load_own_image(lease["lease"], lease["token"], files)
+    assert (found["holds"], found["loading"]) == ({str(slot): "flip"}, [])
 
 
 def test_the_command(server: Server, clients: dict[str, Client], lease: Any, images: Made) -> None:

@@ -209,8 +209,11 @@ class LeaseService:
         self._require_settled(live, image.slot)
         await self._turn(live, self._engine.board.take_image, image, live.record.tenant, data)
         self._require_settled(live, image.slot)
-        live.images[image.slot] = image.sha256
-        await self._load(live, image.slot, f"{OWN}{image.module}", wait_s)
+        fits = self._engine.machine.state.pools[Pool.PIPELINE].fits
+        offered = [name for name, images in fits.items() if images.get(image.slot) == image.sha256]
+        if not offered:  # one that the board has, too, is the board's: its events name that module
+            live.images[image.slot] = image.sha256
+        await self._load(live, image.slot, offered[0] if offered else f"{OWN}{image.module}", wait_s)
 
     async def _load(self, live: LiveLease, slot: int, module: str, wait_s: float) -> None:
         self._require_settled(live, slot)
