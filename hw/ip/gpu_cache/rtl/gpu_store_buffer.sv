@@ -123,8 +123,8 @@ module gpu_store_buffer
   part_t out_part;
   logic [Banks-1:0][31:0] words_out;
 
-  function automatic place_t place_of(index_t entry, part_t part);
-    return (Parts > 1) ? place_t'((32'(entry) * Parts) | 32'(part)) : place_t'(entry);
+  function automatic place_t place_of(index_t ring_place, part_t part);
+    return (Parts > 1) ? place_t'((32'(ring_place) * Parts) | 32'(part)) : place_t'(ring_place);
   endfunction
 
   // Byte by byte what is stored, else what is there: synthesis makes byte enables of it.
