@@ -1226,6 +1226,9 @@ class Session(TypedDict):
     """When it was opened, in seconds since 1970."""
     ended_unix_s: float | None
     """When it ended; null while it is open."""
+    clusters: dict[str, int]
+    """Kinds of GPU clusters its launches may run on, each with how many slots can hold one; the kind with most lanes
+    first."""
     buffers: int
     """Buffers it has."""
     buffer_bytes: int

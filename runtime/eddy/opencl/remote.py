@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -202,22 +201,24 @@ class RemoteSessions:
         Raises:
             EddyError: The server does not answer, or has no clusters.
         """
-        self._memory_bytes = self._memory_bytes or max(LEAST_MEMORY_BYTES, self._most_memory() // SHARE)
-        modules = Counter((each["module"], each["cores"]) for each in self._client.market()["clusters"])
-        (module, cores), clusters = max(modules.items(), key=lambda each: each[0][1] * each[1], default=(("", 1), 1))
+        most_bytes, clusters = self._most_memory()
+        self._memory_bytes = self._memory_bytes or max(LEAST_MEMORY_BYTES, most_bytes // SHARE)
+        module, slots = next(iter(clusters.items()))
         told = _SHAPE.search(module)
-        shape = ClusterShape(cores, int(told[2]), int(told[3])) if told else ClusterShape(cores)
+        shape = ClusterShape(int(told[1]), int(told[2]), int(told[3])) if told else ClusterShape()
         room = self._memory_bytes - OVERHEAD_BYTES
         name = f"Eddy {shape.name}" if told else "Eddy"
-        return Device(name, shape, clusters, room, room // 2, CLOCK_HZ, distribution.version())
+        return Device(name, shape, slots, room, room // 2, CLOCK_HZ, distribution.version())
 
-    def _most_memory(self) -> int:
-        """What a session can have at most, as the server says when it is asked for too much."""
+    def _most_memory(self) -> tuple[int, dict[str, int]]:
+        """What a session can have at most, as the server says when it is asked for too much; and the kinds of clusters
+        it may run on, whether or not one is loaded now."""
         asked = MOST_MEMORY_BYTES
         while True:
             try:
-                self._client.open_session(memory_bytes=asked).close()
-                return asked
+                opened = self._client.open_session(memory_bytes=asked)
+                opened.close()
+                return asked, opened.clusters
             except (InvalidRequest, QuotaExceeded) as error:
                 allowed, taken = error.details.get("allowed"), error.details.get("asked")
                 if not isinstance(allowed, int) or not isinstance(taken, int) or asked <= LEAST_MEMORY_BYTES:

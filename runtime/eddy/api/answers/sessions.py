@@ -30,6 +30,10 @@ class Session(Answer):
     priority: int = Field(description="Of its tenant's own work, higher comes first.")
     opened_unix_s: float = Field(description="When it was opened, in seconds since 1970.")
     ended_unix_s: float | None = Field(description="When it ended; null while it is open.")
+    clusters: dict[str, int] = Field(
+        description="Kinds of GPU clusters its launches may run on, each with how many slots can hold one; the kind "
+        "with most lanes first."
+    )
     buffers: int = Field(description="Buffers it has.")
     buffer_bytes: int = Field(description="What they take of its memory.")
     queued: int = Field(description="Commands that were taken and have not begun.")
@@ -81,8 +85,9 @@ class ProgramAnswer(Answer):
     log: str = Field(description="What the compiler said though it succeeded.")
 
 
-def session_answer(record: SessionRecord, figures: SessionFigures | None) -> Session:
-    """A session as it is shown; `figures` are None for one that is not open."""
+def session_answer(record: SessionRecord, figures: SessionFigures | None, clusters: dict[str, int]) -> Session:
+    """A session as it is shown; `figures` are None for one that is not open. `clusters` is how many slots can hold
+    each kind."""
     now, options = figures or SessionFigures(record.state), record.options
     return Session(
         session=record.id,
@@ -96,6 +101,7 @@ def session_answer(record: SessionRecord, figures: SessionFigures | None) -> Ses
         priority=options.priority,
         opened_unix_s=record.opened_unix_s,
         ended_unix_s=record.ended_unix_s,
+        clusters=clusters,
         buffers=now.buffers,
         buffer_bytes=now.buffer_bytes,
         queued=now.queued,

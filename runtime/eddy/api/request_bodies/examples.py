@@ -311,6 +311,7 @@ SESSION: dict[str, Any] = {
     "priority": 1,
     "opened_unix_s": 1795991875.28,
     "ended_unix_s": None,
+    "clusters": {"gpu_4c4w4t": 1, "gpu_1c4w4t": 2},
     "buffers": 3,
     "buffer_bytes": 12582912,
     "queued": 0,

@@ -125,4 +125,5 @@ def seen_by(viewer: TenantRecord) -> str | None:
 
 
 def _shown(context: Context, session: str) -> Session:
-    return session_answer(context.store.sessions.get(session), context.hypervisor.sessions.figures(session))
+    found = context.hypervisor.sessions
+    return session_answer(context.store.sessions.get(session), found.figures(session), found.clusters)

@@ -62,6 +62,7 @@ class Session:
     def __init__(self, client: ClientOfSession, answer: answers.Session) -> None:
         self._client, self.token = client, answer["session"]
         self.memory_bytes, self.out_of_order = answer["memory_bytes"], answer["out_of_order"]
+        self.clusters = answer["clusters"]
         self._lock = threading.Lock()
         self._programs: dict[str, SessionProgram] = {}
         self.exchange = CommandExchange(client.transport, answer, self._rebuild)

@@ -115,6 +115,11 @@ class SessionService:
         await self._turning.request(self._keeper.close, session, cause)
         await self._until(session, lambda: self._keeper.has_ended(session.record.id), CLOSE_S)
 
+    @property
+    def clusters(self) -> dict[str, int]:
+        """How many slots of the board can hold each kind of cluster, the kind with most lanes first."""
+        return {module: self._planner.slots.get(module, 1) for module in self._planner.clusters()}
+
     def get(self, name: str, tenant: str | None) -> Session:
         """An open session; see `SessionKeeper.get`."""
         return self._keeper.get(name, tenant)
