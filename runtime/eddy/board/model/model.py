@@ -236,7 +236,8 @@ class ModelBoard:
                 left out.
         """
         described = profile.description(SHELL, profile.arena.bytes, requires_signature=False)
-        description = replace(described, board="model", computes=bool(options.get("behaviours")))
+        computes, computes_kernels = bool(options.get("behaviours")), options.get("computing") is not None
+        description = replace(described, board="model", computes=computes, computes_kernels=computes_kernels)
         port = profile.configuration
         rate = port.storage_bytes_per_s
         times = {

@@ -260,6 +260,10 @@ class Engine:
         """Slots that jobs are given."""
         return self.machine.slots
 
+    def computes_kind(self, kind: str) -> bool:
+        """Whether the board computes what jobs of a kind ask for; True before the first `start`."""
+        return self.computes_results or self.description.computes_kind(kind)
+
     @property
     def computes_results(self) -> bool:
         """Whether the board computes what it is asked for; True before the first `start`."""
