@@ -33,7 +33,7 @@ SHIPPED = {
 }
 """Folders of the source tree that are package data, and which of their files; `hw/vivado` is for a clone."""
 TARGET = Path("eddy", "shipped")
-"""`eddy.distribution.SHIPPED`, in what is built."""
+"""`eddy.host.distribution.SHIPPED`, in what is built."""
 COMMIT = Path("runtime", "eddy", "commit.txt")
 """What a source archive has and a clone has not: its commit, and the time of it in seconds since 1970."""
 TAGS = {

@@ -17,8 +17,8 @@ import httpx
 import pytest
 import typer.main
 import typer.testing
-from eddy import logs
-from eddy.memory_tuning import pause_collection
+from eddy.host import logs
+from eddy.host.memory_tuning import pause_collection
 from hypothesis import HealthCheck, settings
 from mutants_kit import skip_found
 

@@ -20,13 +20,13 @@ from eddy.core.sessions import SessionRecord, SessionState
 from eddy.core.submission_options import Predecessor, SubmissionOptions
 from eddy.core.tenants import ApiKey, Quota, TenantRecord
 from eddy.store import Store
+from eddy.store.account_tables.logins import LoginRow
+from eddy.store.account_tables.usage import UsageRow
 from eddy.store.db.database import Database
 from eddy.store.db.rows import LOG, Commit, ItemOutput
 from eddy.store.disk import files
-from eddy.store.tables.logins import LoginRow
+from eddy.store.job_tables.submissions import Submission
 from eddy.store.tables.notices import Notice, new_delivery
-from eddy.store.tables.submission import Submission
-from eddy.store.tables.usage import UsageRow
 
 DATABASE = "eddy.sqlite3"
 KEEP_NAME = {"usage": "tenant", "audit": "facts", "removed": "tenant"}
@@ -72,7 +72,7 @@ def ended(store: Store, tenant: str, count: int, first_ago_s: float = 3600.0) ->
 
 def ids(store: Store, tenant: str) -> list[int]:
     """A tenant's jobs, as its list has them, oldest first."""
-    return sorted(record.id for record in store.jobs.page(tenant, limit=10_000))
+    return sorted(record.id for record in store.lists.page(tenant, limit=10_000))
 
 
 def settle(store: Store, tenant: str) -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from arm64 import wheels
 from arm64.system import System, missing
-from eddy.distribution import NAME
+from eddy.host.distribution import NAME
 
 HOME = wheels.ROOT / "build" / "board-chroot"
 BOARD_PYTHON, CHROOT_PYTHON = "3.10", "3.11"

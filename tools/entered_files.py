@@ -15,6 +15,7 @@ import json
 import tempfile
 import threading
 import time
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 
@@ -23,35 +24,37 @@ from eddy.api.service.server import Server, ServerSettings
 ROOT = Path(__file__).resolve().parents[1]
 EDDY = str(ROOT / "runtime" / "eddy") + "/"
 TILE = bytes(range(256)) * 64
-STEPS = "_steps"
-"""What turns the engine."""
+BEGINS = frozenset({("connections.py", "data_received"), ("submission_queue.py", "_open")})
+"""Where the work for a request begins: its bytes come, and the group of submissions that it is in is let in."""
 WARM, QUIET_S = 3, 0.5
 """Requests before the one that counts; wall seconds after each in which jobs end."""
+_for_request: ContextVar[bool] = ContextVar("for_request", default=False)
 
 
 class Recorder:
-    """The files of `eddy` that are entered while it is on; what the engine does by itself meanwhile is left out."""
+    """The files of `eddy` that are entered for a request while this is on.
+
+    What a request has done, in its own task, in tasks that these begin and in threads that are given their context, is
+    told by a context variable. What else the server does meanwhile, the engine's steps and its services, is no part.
+    """
 
     def __init__(self) -> None:
         self.on = False
         self._codes: set[str] = set()
-        self._engine = threading.local()
 
     def __call__(self, frame: FrameType, what: str, _: object) -> None:
         """Note a call; for `sys.setprofile`."""
-        if not self.on or what not in ("call", "return"):
+        if not self.on or what != "call" or not frame.f_code.co_filename.startswith(EDDY):
             return
-        within = getattr(self._engine, "steps", None)
-        if what == "return":
-            self._engine.steps = None if within is frame else within
-        elif within is None and frame.f_code.co_name == STEPS:
-            self._engine.steps = frame
-        elif within is None:
-            self._codes.add(frame.f_code.co_filename)
+        name = frame.f_code.co_filename
+        if (name.rpartition("/")[2], frame.f_code.co_name) in BEGINS:
+            _for_request.set(True)
+        if _for_request.get():
+            self._codes.add(name)
 
     def taken(self) -> list[str]:
         """What was entered since this was last asked, sorted."""
-        found = sorted(name.removeprefix(EDDY) for name in self._codes if name.startswith(EDDY))
+        found = sorted(name.removeprefix(EDDY) for name in self._codes)
         self._codes.clear()
         return found
 

@@ -20,7 +20,7 @@ import structlog
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from eddy.memory_tuning import freeze_objects
+from eddy.host.memory_tuning import freeze_objects
 from faultsim.parts import parts
 from faultsim.world import World
 

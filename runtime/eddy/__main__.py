@@ -12,7 +12,7 @@ from collections.abc import Callable
 def main() -> None:
     """Run the command; never returns."""
     app = _imported()
-    from eddy import signals
+    from eddy.host import signals
 
     signals.mark_last_command()
     try:

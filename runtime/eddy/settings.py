@@ -147,6 +147,9 @@ _ALL = (
     Setting("max_connections", 512, "connections", "Most connections at once.", "server", least=1),
     Setting("max_connections_per_client", 256, "connections", "Most connections of one address at once.",
             "server", least=1),
+    Setting("trusted_proxies", "", "",
+            "Addresses and networks of reverse proxies, with commas between, whose `X-Forwarded-For` and"
+            " `X-Forwarded-Proto` are believed.", "server"),
     Setting("request_timeout_s", 10.0, "s", "Wall time for the head of a request, and for a body without progress.",
             "server", least=0.1),
     Setting("min_bytes_per_s", 1000, "bytes/s", "Least rate at which a body is sent and an answer is read.",

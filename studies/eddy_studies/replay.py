@@ -92,7 +92,7 @@ def read_trace(store: Store, applications: Mapping[str, Application]) -> Trace:
     Raises:
         InvalidRequest: Nothing in it succeeded, or a job's application is not known.
     """
-    every = store.jobs.page(None, limit=1 << 31)
+    every = store.lists.page(None, limit=1 << 31)
     done = (record for record in every if record.state is JobState.SUCCEEDED and record.kind == APPLICATION)
     jobs = tuple(sorted(done, key=lambda record: record.id))
     if not jobs:

@@ -54,7 +54,7 @@ from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import Commit, ItemOutput
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 
 INVERT: dict[str, Any] = {
     "application": "invert",

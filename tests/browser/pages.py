@@ -15,7 +15,7 @@ from chromium_kit import OUT, page_of
 from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.support.installed import bitstreams_folder
 from eddy.client import Client
-from eddy.store.tables.samples import Sample
+from eddy.store.board_tables.samples import Sample
 from playwright.sync_api import Browser, Page, expect
 from unit.gpu_kit import CACHE
 

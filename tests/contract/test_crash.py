@@ -25,7 +25,7 @@ from eddy.board.remote.boardd_server import NEWCOMERS
 from eddy.board.remote.journal import Journal, JournalEntry
 from eddy.board.remote.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, StorageInUse
-from eddy.files import FolderLock
+from eddy.host.files import FolderLock
 
 
 @pytest.fixture

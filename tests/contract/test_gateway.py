@@ -28,8 +28,8 @@ from eddy.board.port.port import EventKind
 from eddy.board.remote.gateway import GREETING_BYTES, Gateway, signed
 from eddy.board.remote.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, Unauthorized
+from eddy.host.trust import generate, load_key
 from eddy.pool.servers.nats_server import free_port
-from eddy.trust import generate, load_key
 
 WAIT_S = 180.0
 

@@ -25,7 +25,7 @@ from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.store import Store
-from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_FROM
+from eddy.store.account_tables.usage import ACCOUNTED, ACCOUNTED_FROM
 from hypervisor_kit import expected
 
 from faultsim.clients import TENANTS, Answer, Clients, Wanted
@@ -59,7 +59,7 @@ class Promises:
 
     def unfinished(self, store: Store, tenant: str) -> int:
         """Jobs of a tenant that have not ended, counted in the data base."""
-        (row,) = store._db.fresh_rows("SELECT count(*) AS n FROM job WHERE final = 0 AND tenant = ?", tenant)
+        (row,) = store.database.fresh_rows("SELECT count(*) AS n FROM job WHERE final = 0 AND tenant = ?", tenant)
         return int(row["n"])
 
     def submitted(
@@ -193,7 +193,7 @@ class Promises:
         for before, after in itertools.pairwise(states):
             assert after in TRANSITIONS[before], f"job {record.id} went from {before} to {after}"
         assert states[-1] is record.state
-        rows = store._db.rows(
+        rows = store.database.rows(
             "SELECT name, item, count(*) AS n FROM result WHERE job = ? GROUP BY name, item", record.id
         )
         assert all(row["n"] == 1 for row in rows)

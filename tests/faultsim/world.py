@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
+from eddy.api.access.request_limits import TenantRateLimits, TokenBuckets
 from eddy.api.service.app import compose
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.hypervisor import Hypervisor
@@ -176,7 +176,7 @@ class World:
         self._made.app.state.context = context
 
     def _pragma(self, text: str) -> Any:
-        return self.store._db._connection.execute(f"PRAGMA {text}").fetchone()
+        return self.store.database._connection.execute(f"PRAGMA {text}").fetchone()
 
     def crash(self, power: bool) -> None:
         """The process is gone; what it left is found by the next one."""

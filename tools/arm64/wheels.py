@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from eddy.distribution import NAME
+from eddy.host.distribution import NAME
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -26,7 +26,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.store import Store
 from eddy.store.db.rows import Commit
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 from service_bench.clients import ask, drive, request
 from service_bench.memory import forget_most, held_bytes, most_bytes, spent_s
 from service_bench.servers import RunningServer, eddy, reference

@@ -27,7 +27,7 @@ from eddy.core.fusion import select_form
 from eddy.core.records import JobRequest
 from eddy.packages.catalogue import load_catalogue
 from eddy.store import Store
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 from service_bench.clients import drive
 from service_bench.servers import ROOT, RunningServer, eddy
 

@@ -25,7 +25,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.store import Store
 from eddy.store.db.rows import Commit
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 from service_bench.clients import some
 from service_bench.servers import eddy
 

@@ -77,13 +77,13 @@ def watch(server: Server) -> Parts:
         return parts._timed(step, "engine: machine", *arguments)
 
     machine.step = stepped
-    transaction = server.store._db.transaction
+    transaction = server.store.database.transaction
 
     def counted(*arguments: Any, **named: Any) -> Any:
         parts.spent_s["transactions"] += 1
         return transaction(*arguments, **named)
 
-    server.store._db.transaction = counted  # type: ignore[method-assign]
+    server.store.database.transaction = counted  # type: ignore[method-assign]
     return parts
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from eddy import distribution
+from eddy.host import distribution
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -5,9 +5,9 @@ import json
 import sys
 
 import eddy.client
-import eddy.distribution
+import eddy.host.distribution
 import numpy as np
 
 loaded = [name for name in ("fastapi", "pynq", "nats") if name in sys.modules]
-tree = str(eddy.distribution.source_tree())
+tree = str(eddy.host.distribution.source_tree())
 print(json.dumps({"client": eddy.client.__name__, "numpy": np.__version__, "tree": tree, "loaded": loaded}))

@@ -3,8 +3,8 @@
 
 import sys
 
-from eddy import logs
 from eddy.board.images.signing import main
+from eddy.host import logs
 
 if __name__ == "__main__":
     logs.open_streams()

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from eddy import distribution, logs
 from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, module_import, serve
 from eddy.cli.demo import command as demo_command
 from eddy.cli.operator import app_packages, audit, backup, board, imports, maintenance, operate, tenants
@@ -39,6 +38,7 @@ from eddy.cli.tenant import (
 )
 from eddy.cli.top import command as top_command
 from eddy.core.errors import InvalidRequest
+from eddy.host import distribution, logs
 
 HELP = """Share an FPGA board between tenants: submit jobs, follow them, run the hypervisor.
 

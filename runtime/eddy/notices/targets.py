@@ -20,6 +20,20 @@ PUBLIC, NONE, ANY = "public", "none", "any"
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 MOST_TARGET = 500
+_UNICAST_6 = ipaddress.ip_network("2000::/3")
+"""What IANA gives out of IPv6 ("Internet Protocol Version 6 Address Space"); all else is local, reserved or unused, as
+::/8 with NAT64's 64:ff9b::/96, 5f00::/16, fc00::/7, fe80::/10 and ff00::/8."""
+_SPECIAL: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(block)
+    for block in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+        *("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),
+    )
+)
+"""IANA's registries of special-purpose addresses (RFC 6890), with multicast. Relays, anycast services and what is
+deprecated are among them, though some are reachable: no receiver of notices is there, and a relay may lead inside."""
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*)")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45}")
 
@@ -121,15 +135,14 @@ class TargetRules:
 
 
 def is_public(address: Address) -> bool:
-    """Whether all of the internet reaches an address, also the one that is carried within it."""
-    if isinstance(address, ipaddress.IPv6Address):
-        teredo = address.teredo
-        carried = (address.ipv4_mapped, address.sixtofour, *(teredo or ()))
-        if any(each is not None and not is_public(each) for each in carried):
-            return False
-        if address.is_site_local:
-            return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    """Whether all of the internet reaches an address, also the one that is carried within it: it is no multicast
+    address, and in none of IANA's blocks for a special purpose. Python's own table differs from release to release."""
+    carried = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    if carried is not None:
+        return is_public(carried)
+    if isinstance(address, ipaddress.IPv6Address) and address not in _UNICAST_6:
+        return False
+    return not any(each.version == address.version and address in each for each in _SPECIAL)
 
 
 def parse_webhook(target: str) -> WebhookTarget:

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from eddy import distribution
 from eddy.client import Client
 from eddy.client.answers import ProgramKernel
 from eddy.client.calls import sessions as client_sessions
 from eddy.core.errors import EddyError, InvalidRequest, QuotaExceeded
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.programs.signature import Argument, Kernel
+from eddy.host import distribution
 from eddy.opencl.session_port import BufferPart, Device, ImageView, LocalBytes
 
 MOST_MEMORY_BYTES, LEAST_MEMORY_BYTES = 1 << 30, 1 << 20

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
-from eddy.files import translate_os_errors
+from eddy.host.files import translate_os_errors
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 """Where loaders look where nothing says otherwise."""

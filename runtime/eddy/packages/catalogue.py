@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from eddy.core.applications import Application
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, PackageRefused
 from eddy.core.fusion import list_forms
-from eddy.files import damaged_file_error, translate_os_errors, write_private
+from eddy.host.files import damaged_file_error, translate_os_errors, write_private
 from eddy.packages.applications import load_application, load_constants
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, ModuleManifest

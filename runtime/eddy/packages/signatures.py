@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from eddy.core.applications import Application
 from eddy.core.errors import InvalidRequest, PackageRefused
+from eddy.host.trust import load_key, load_trusted_keys, verify_signature
 from eddy.packages import fields
 from eddy.packages.applications import parse_application
-from eddy.trust import load_key, load_trusted_keys, verify_signature
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import ClassVar
 from xml.etree import ElementTree
 
-from eddy import distribution
 from eddy.core.errors import EddyError
+from eddy.host import distribution
 
 from eddy_sim.design.bench_process import simulate
 from eddy_sim.design.model_unit import CPP, write_unit

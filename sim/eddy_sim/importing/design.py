@@ -27,6 +27,7 @@ from pyslang.driver import Driver
 
 from eddy_sim.importing.sources import KernelSources
 from eddy_sim.tools.filelist import VERILOG
+from eddy_sim.tools.reaching import find_reaching, reaching_error
 
 _INCLUDE = re.compile(r'`include\s+"([^"]+)"')
 TRANSLATE_OFF = ("synthesis", "synopsys", "pragma")
@@ -38,11 +39,7 @@ _OFF = re.compile(
 _SEVERITY = re.compile(r"\$(error|warning|info)\b")
 """Tasks of SystemVerilog that Verilog sources call all the same."""
 _DATA_NAME = re.compile(r'"([^"\s]+)"')
-_REACHING = re.compile(
-    r"""\$(?:system|fopen|writemem[bh]|c\d*)\b|\$\w*``|\b(?:im|ex)port\s+"DPI|`(?:systemc_|verilator_config)"""
-)
-"""What reaches the machine a model runs on: it calls programs or C++, or writes files. No slot has any of it, and
-kernels of others are run before anybody has read them. Names of system tasks that are put together are refused, too."""
+_PLAIN_NAME, _PLAIN_FILE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*"), re.compile(r"\w[\w.+$-]*")
 _AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
 
 
@@ -102,11 +99,14 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
         *(path for path in sources.verilog if path in needed),
     ]
     ordered = [path for path in ordered if path not in modelled]
+    _check_names(chosen, ordered)
     texts = [synthesised_text(path) for path in ordered]
     headers = _included(texts, sources)
     texts += [synthesised_text(path) for path in headers]
     _refuse_reaching(dict(zip((*ordered, *headers), texts, strict=True)))
     named = {Path(name).name for text in texts for name in _DATA_NAME.findall(text)}
+    data = _data(sources, named)
+    _check_files((*headers, *data))
     return KernelDesign(
         chosen.definition.name,
         tuple(
@@ -116,10 +116,31 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
         ),
         tuple(ordered),
         headers,
-        _data(sources, named),
+        data,
         tuple(sorted(missing.items())),
         tuple(sorted(blocks)),
     )
+
+
+def _check_names(top: InstanceSymbol, files: Sequence[Path]) -> None:
+    """Refuse names that could not stand in the text that is written around a kernel, or lead elsewhere.
+
+    Raises:
+        InvalidRequest: There is such a name.
+    """
+    ports = (port.name for port in top.body.portList if isinstance(port, PortSymbol))
+    for name in (top.definition.name, *ports):
+        if not _PLAIN_NAME.fullmatch(name):
+            message = f"{name!r:.80} is an escaped name; call the top and its ports by letters, digits, _ and $"
+            raise InvalidRequest(message, field="source")
+    _check_files(files)
+
+
+def _check_files(files: Sequence[Path]) -> None:
+    for path in files:
+        if not _PLAIN_FILE.fullmatch(path.name):
+            message = f"the file {path.name!r:.80} cannot be in a list of files: rename it"
+            raise InvalidRequest(message, field="source", allowed="letters, digits and _ . + $ -")
 
 
 def synthesised_text(path: Path) -> str:
@@ -132,21 +153,16 @@ def synthesised_text(path: Path) -> str:
 
 
 def _refuse_reaching(texts: Mapping[Path, str]) -> None:
-    """Refuse a kernel that would do something on the machine its model runs on.
+    """Refuse a kernel that would do something on the machine its model runs on, as far as its sources say it
+    themselves; what macros and included files make of them is looked at before the model is built.
 
     Raises:
         InvalidRequest: It would; names the line.
     """
     for path, text in texts.items():
-        found = _REACHING.search(text)
+        found = find_reaching(text)
         if found is not None:
-            line = text.count("\n", 0, found.start()) + 1
-            raise InvalidRequest(
-                f"{path.name}:{line} has {found.group()!r}, which reaches programs or files of the machine that runs"
-                " its model; a kernel in a slot can do nothing of the kind. Take it out, or put it between"
-                " `// synthesis translate_off` and `// synthesis translate_on`",
-                field="source",
-            )
+            raise reaching_error(path.name, text.count("\n", 0, found[1]) + 1, found[0])
 
 
 def _included(texts: Sequence[str], sources: KernelSources) -> tuple[Path, ...]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from eddy_sim.tools.filelist import read_filelist, source_files
 from eddy_sim.tools.products import HARDWARE, Progress, ignore_progress
 
 MOST_MEMORIES = 16
+_MODULE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 MOST_BUFFERS = 16
 """Windows of the firewall in front of a slot."""
 AROUND = HARDWARE / "ip" / "kernel_stream" / "kernel_stream.f"
@@ -98,7 +100,7 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
             f"{design.top} cannot run in a slot: " + "; ".join(reasons),
             field="source",
         )
-    name = choices.name or design.top.lower().strip("_")
+    name = _module_name(choices.name, design.top)
     placed = _place(ports.controls, bundles, BUNDLES_FROM if run else 0)
     arguments = _arguments(placed, bundles, read_types(sources.about))
     if run:
@@ -109,6 +111,19 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     notes = _unread(sources, ports, run)
     kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, notes, 0, floats, run)
     return _tried(kernel, choices, progress)
+
+
+def _module_name(said: str, top: str) -> str:
+    """What the module is called, which names folders and files too.
+
+    Raises:
+        InvalidRequest: It cannot be called so.
+    """
+    name = said or top.lower().strip("_")
+    if not _MODULE_NAME.fullmatch(name):
+        allowed = "a small letter, then up to 63 small letters, digits and _"
+        raise InvalidRequest(f"{name!r:.80} is no module's name: say --name, {allowed}", field="name", allowed=allowed)
+    return name
 
 
 def _planned(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], choices: KernelChoices) -> RunControl | None:

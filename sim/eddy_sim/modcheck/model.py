@@ -24,6 +24,7 @@ from eddy_sim.design.model_unit import write_unit
 from eddy_sim.tools.cxx import compile_shared, verilated_headers
 from eddy_sim.tools.filelist import source_files
 from eddy_sim.tools.products import Progress, ignore_progress, product
+from eddy_sim.tools.reaching import refuse_reaching
 from eddy_sim.tools.toolchain import VERILATOR_FLAGS, BuildFailed, verilate
 
 SHIM, SHIM_PARTS = "modcheck_shim.cpp", ("modcheck_port.hpp",)
@@ -62,6 +63,7 @@ def build_checked(manifest: Path, progress: Progress = ignore_progress) -> tuple
         progress: Told what is being built.
 
     Raises:
+        InvalidRequest: Its sources reach the machine that the model would run on.
         BuildFailed: A tool refused its input; the message holds what it said.
     """
     rtl = build._module_rtl(manifest)
@@ -72,6 +74,7 @@ def build_checked(manifest: Path, progress: Progress = ignore_progress) -> tuple
     def make(work: Path) -> None:
         generated = work / "verilated"
         parameters = (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}")
+        refuse_reaching(rtl.files)
         verilate(rtl.top, build.PREFIX, rtl.files, parameters, generated, FLAGS)
         build._write_headers(work, shims.module_copies())
         headers = "".join(file.read_text(encoding="utf-8") for file in generated.glob("*.h"))

@@ -94,7 +94,7 @@ def _roots(text: str, headers: Sequence[Path]) -> Iterator[Path]:
     """From where headers are named that are named with folders."""
     for name in _INCLUDE.findall(text):
         parts = Path(name).parts
-        if len(parts) > 1:
+        if len(parts) > 1 and not Path(name).is_absolute():
             yield from (header.parents[len(parts) - 1] for header in headers if header.parts[-len(parts) :] == parts)
 
 

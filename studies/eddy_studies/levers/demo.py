@@ -16,7 +16,7 @@ from eddy.board.port.profile import Profile, load_profile
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Pool
-from eddy.distribution import source_tree
+from eddy.host.distribution import source_tree
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.hypervisor.slots.residency import LIVE, always_fuse, never_fuse

@@ -26,9 +26,9 @@ from eddy.board.port.profile import load_profile
 from eddy.core.counters import CoreCounters
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.tenants import TenantRecord
-from eddy.distribution import source_tree
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.request import Buffer, KernelRequest
+from eddy.host.distribution import source_tree
 from eddy.hypervisor.cores.core_accounts import CoreAccount
 from eddy.hypervisor.cores.market_loop import PriceLoop, PriceSettings
 from eddy.hypervisor.engine.engine import Engine

@@ -54,7 +54,7 @@ async def test_an_array_is_accepted_whole_or_not_at_all(server: Any) -> None:
         for each in ({"arguments": {"0": {"value": 1}}}, {"inputs": {"other": ["00" * 32]}}, {"batch": 2}):
             answer = await client.post("/v1/arrays", json={**wrong, "each": [each]})
             assert (answer.status_code, answer.json()["field"].partition(".")[0]) == (422, "each[0]"), answer.text
-        assert server.store.jobs.page(None) == ()
+        assert server.store.lists.page(None) == ()
         right = await client.post("/v1/arrays", json=await body(server, 3), headers={"Idempotency-Key": "once"})
         assert right.status_code == 202, "what was refused took neither key nor quota"
 

@@ -18,7 +18,7 @@ IDS = re.compile(r"^id: (\d+)$", re.MULTILINE)
 def counted(request: Any, server: Any) -> Any:
     """A server, whose counts are told as they are, or as one in service tells them."""
     if request.param == "as in service":
-        server.tell_as(load_numbers(server.store._db))
+        server.tell_as(load_numbers(server.store.database))
     return server
 
 
@@ -81,7 +81,7 @@ async def test_an_event_that_was_removed_is_none(server: Any) -> None:
     job = await server.submit()
     async with server.client() as client:
         (event,) = IDS.findall((await client.get("/v1/events?last=9&follow=false")).text)
-        with server.store._db.transaction() as db:
+        with server.store.database.transaction() as db:
             db.execute("DELETE FROM event")
         for path in ("/v1/events?follow=false", f"/v1/jobs/{job['id']}/events"):
             await refused(client, path, {"Last-Event-ID": event})
@@ -119,7 +119,7 @@ async def test_a_list_goes_on_from_its_own_places_alone(counted: Any, sort: str)
             answer = await client.get(f"/v1/jobs?sort={sort}&cursor={garbage}")
             assert (answer.status_code, answer.json()["code"]) == (422, "invalid-request")
         # What stood there may have been removed since; the place is still one of the list.
-        with server.store._db.transaction() as db:
+        with server.store.database.transaction() as db:
             for table, column in (("label", "job"), ("result", "job"), ("idempotency", "job"), ("job", "id")):
                 db.execute(f"DELETE FROM {table} WHERE {column} = ?", (meant(int(number)),))
         again = await client.get(f"/v1/jobs?limit=2&sort={sort}&cursor={page['next']}")

@@ -83,7 +83,7 @@ async def test_a_dry_run_answers_cost_loads_and_times_and_keeps_nothing(server: 
     assert (found["slot_seconds"], found["core_seconds"]) == (0.5, 0.0)
     assert found["loads"] == [{"task": 0, "module": "inverter", "slot": 2, "at_s": 1.0, "load_s": 0.1}]
     assert found["estimate"]["end_p90_s"] == 4.0
-    assert server.store.jobs.page(None) == ()
+    assert server.store.lists.page(None) == ()
 
 
 @pytest.mark.parametrize(

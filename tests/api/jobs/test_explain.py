@@ -16,7 +16,7 @@ from eddy.hypervisor.forecast.job_standing import JobStanding
 from eddy.hypervisor.forecast.waits import WaitNow
 from eddy.hypervisor.forecast.whatif import WhatIf
 from eddy.store.db.rows import Commit
-from eddy.store.tables.events import PART
+from eddy.store.job_tables.events import PART
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.store import Store
 from eddy.store.db.rows import Commit, ItemOutput
-from eddy.store.tables.retention import EvictionCandidate
+from eddy.store.job_tables.retention import EvictionCandidate
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def hidden(server: Any) -> Any:
     """A server that tells its counts as one in service does."""
-    server.tell_as(load_numbers(server.store._db))
+    server.tell_as(load_numbers(server.store.database))
     for name in ("ada", "grace"):
         quota = Quota(max_jobs=10, max_blob_bytes=1000, max_priority=9)
         server.store.tenants.put(

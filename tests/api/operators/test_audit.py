@@ -16,7 +16,7 @@ from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.main import app as command
 from eddy.core.records import SlotStatus
 from eddy.store import Store
-from eddy.store.tables.audit import HEAD, AuditEntry, AuditVerdict, read_head, verify
+from eddy.store.account_tables.audit import HEAD, AuditEntry, AuditVerdict, read_head, verify
 from kernel_kit import kernel_board
 from typer.testing import CliRunner
 
@@ -159,7 +159,7 @@ def test_what_is_noted_later_does_not_hide_that_entries_were_cut_off(
         path.unlink()
     if head == "garbage":
         path.write_text("x\n")
-    with server.store._db.transaction() as db:
+    with server.store.database.transaction() as db:
         db.execute("DROP TRIGGER audit_is_not_cut")
         db.execute("DELETE FROM audit WHERE seq > ?", (kept,))
     written(server, 2)
@@ -182,7 +182,7 @@ def test_a_log_that_was_emptied_is_no_log_that_has_not_begun(server: Any) -> Non
 def test_the_data_base_itself_refuses_to_change_or_cut_the_log(server: Any) -> None:
     written(server, 2)
     for statement in ("UPDATE audit SET actor = 'eve'", "DELETE FROM audit WHERE seq = 2"):
-        with pytest.raises(Exception, match="only added to"), server.store._db.transaction() as db:
+        with pytest.raises(Exception, match="only added to"), server.store.database.transaction() as db:
             db.execute(statement)
 
 
@@ -200,7 +200,7 @@ def test_the_command_checks_a_data_folder(tmp_path: Path) -> None:
     code, found = run()
     assert (code, found["entries"], found["ok"]) == (0, 3, True)
     assert run("--head", found["head"])[0] == 0
-    with store._db.transaction() as db:
+    with store.database.transaction() as db:
         db.execute("DROP TRIGGER audit_is_not_changed")
         db.execute("UPDATE audit SET facts = '{\"slot\": 7}' WHERE seq = 2")
     code, found = run()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from eddy.core.jobs import JobState
 from eddy.hypervisor.cores.market_history import EpochHistory
-from eddy.store.tables.usage import UsageRow, day_of
+from eddy.store.account_tables.usage import UsageRow, day_of
 
 pytestmark = pytest.mark.anyio
 NO_TEXT = "CAST(x'fffe41' AS TEXT)"
@@ -17,7 +17,7 @@ NO_TEXT = "CAST(x'fffe41' AS TEXT)"
 
 def damage(server: Any, change: str) -> None:
     """Change what is kept, past everything that would keep it from that."""
-    db = server.store._db._connection
+    db = server.store.database._connection
     db.executescript("DROP TRIGGER IF EXISTS audit_is_not_changed")
     assert db.execute(f"UPDATE {change}").rowcount == 1
 
@@ -195,7 +195,7 @@ async def test_every_list_goes_on_beside_a_value_that_makes_no_sense(server: Any
     blob = await server.put(b"whole")
     (job, *_) = await three(server)
     server.store.usage.add([UsageRow(day_of(time.time()), "ada", slot, "slot", 5) for slot in range(2)], {})
-    with server.store._db.transaction() as db:
+    with server.store.database.transaction() as db:
         db.execute("INSERT OR REPLACE INTO slot VALUES (0, '{}')")
         table, which = change.split()[0], ""
         if " WHERE " not in change:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eddy import presence
-from eddy.api.service.clock_jumps import ClockJumpDetector, watch_clock
+from eddy.api.service.clock_jumps import watch_clock
 from eddy.cli.top.frame import FrameData, frame
+from eddy.core.clock_jumps import ClockJumpDetector
 from eddy.core.errors import StorageFailed, StorageFull
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent, JobEventKind
+from eddy.host import presence
 from eddy.store import Store
 from eddy.store.db.rows import Commit
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from eddy.api.service.history_recorder import LOOK_S, LOOKS, HistoryRecorder
 from eddy.core.errors import StorageFull
-from eddy.store.tables.samples import Sample
+from eddy.store.board_tables.samples import Sample
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import pytest
 from api.operators.test_notices import LAB, Outbox, subscribe
 from eddy.api.service.calendar_service import CalendarService
 from eddy.core.records import SlotStatus
-from eddy.store.tables import maintenance as table
+from eddy.store.board_tables import maintenance as table
 from receiver_kit import Receiver
 
 pytestmark = pytest.mark.anyio

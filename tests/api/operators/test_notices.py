@@ -132,6 +132,17 @@ async def test_a_receiver_that_fails_is_tried_again_later_under_the_same_id(lab:
     assert {headers["webhook-id"] for headers, _ in hook.got} == {entry["id"]}
 
 
+async def test_a_clock_that_was_set_back_holds_up_no_message(lab: Any, hook: Receiver) -> None:
+    made, outbox = await subscribe(lab, hook.url), Outbox(lab)
+    hook.answers = [500]
+    await end_job(lab)
+    await outbox.look()
+    outbox.now_s -= 5 * 3600.0
+    await outbox.look()
+    (entry,) = await log_of(lab, made["id"])
+    assert (entry["state"], entry["attempts"], len(hook.got)) == ("delivered", 2, 2)
+
+
 async def test_one_that_never_takes_it_is_given_up_and_sent_again_on_request(lab: Any, hook: Receiver) -> None:
     made, outbox = await subscribe(lab, hook.url), Outbox(lab)
     hook.answers = [503] * (len(DELAYS_S) + 1)

@@ -197,11 +197,11 @@ def statements(store: Store) -> Iterator[list[str]]:
     def note(statement: str) -> None:
         asked.append(re.sub(r"'(?:[^']|'')*'|\bx'[^']*'|\b\d+(\.\d+)?\b", "?", statement, flags=re.IGNORECASE))
 
-    store._db._connection.set_trace_callback(note)
+    store.database._connection.set_trace_callback(note)
     try:
         yield asked
     finally:
-        store._db._connection.set_trace_callback(None)
+        store.database._connection.set_trace_callback(None)
 
 
 def readings(server: Any, thing: dict[str, str]) -> Iterator[tuple[str, str]]:

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest, PackageRefused
+from eddy.host.trust import generate, load_key, verify_signature
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.packages.signatures import PackageTrust, canonical, parse_package, signed
-from eddy.trust import generate, load_key, verify_signature
 from typer.testing import CliRunner
 
 BITSTREAMS = Path(__file__).parents[3] / "bitstreams"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(autouse=True)
 def _young_jobs_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eddy.store.tables.purge.LEAST_AGE_S", -1.0)
+    monkeypatch.setattr("eddy.store.job_tables.purge.LEAST_AGE_S", -1.0)
 
 
 def bounded(server: Any, **bounds: float) -> Context:
@@ -46,6 +46,24 @@ async def listed(server: Any, who: str = "ada") -> list[int]:
 async def until_gone(server: Any, tenant: str) -> None:
     while tenant in server.store.tenants.list_leaving():
         await PurgeService(server.app.state.context).purge_excess()
+
+
+async def test_a_clock_that_jumped_takes_no_job_for_old_until_it_was_steady(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = await ended(server, 2)
+    wall, steady, now_s = [0.0], [100.0], time.time()
+    context = bounded(server, max_age_s=3600.0)
+    looking = PurgeService(context, lambda: wall[0] + steady[0], lambda: steady[0])
+    monkeypatch.setattr("eddy.store.job_tables.purge.time.time", lambda: now_s + wall[0])
+    wall[0] = 86400.0
+    await looking.purge_excess()
+    steady[0] += purge_service.BELIEVED_S - 1
+    await looking.purge_excess()
+    assert await listed(server) == jobs
+    steady[0] += 1
+    await looking.purge_excess()
+    assert await listed(server) == []
 
 
 async def test_jobs_beyond_a_bound_go_and_answers_say_so(server: Any) -> None:
@@ -125,7 +143,7 @@ async def test_the_operator_purges_by_age_count_and_tenant(server: Any) -> None:
 
 async def test_a_long_purge_answers_in_between(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eddy.api.routes.admin._WORK_S", -1.0)
-    monkeypatch.setattr("eddy.store.tables.purge.BATCH", 2)
+    monkeypatch.setattr("eddy.store.job_tables.purge.BATCH", 2)
     await ended(server, 3)
     removed, more, asked = 0, True, 0
     async with server.client("operator") as client:

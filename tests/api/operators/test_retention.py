@@ -16,8 +16,8 @@ from eddy.api.service.retention import collect
 from eddy.core.errors import NotFound, OutputsCollected, StorageFull
 from eddy.core.jobs import JobState
 from eddy.store.db.rows import LOG, Commit, ItemOutput
-from eddy.store.tables.outputs import OutputFile
-from eddy.store.tables.retention import EvictionCandidate
+from eddy.store.job_tables.outputs import OutputFile
+from eddy.store.job_tables.retention import EvictionCandidate
 
 OUT = bytes(6)
 
@@ -203,8 +203,8 @@ async def test_a_disk_that_refuses_loses_nothing_and_is_asked_again(
 async def test_many_jobs_go_in_parts_and_what_went_meanwhile_is_passed_over(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.tables.retention.BATCH", 2)
-    monkeypatch.setattr("eddy.store.tables.retention.MOST", 3)
+    monkeypatch.setattr("eddy.store.job_tables.retention.BATCH", 2)
+    monkeypatch.setattr("eddy.store.job_tables.retention.MOST", 3)
     await ended(server, 8)
     assert collect(limit(server, 6))
     assert server.store.retention.kept_bytes == 0  # 90 % of six bytes hold none of the eight

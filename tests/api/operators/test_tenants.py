@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
-from eddy.api.access.token_buckets import TokenBuckets
+from eddy.api.access.request_limits import TokenBuckets
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
-from eddy.store.tables.keys import KEPT_ENDED, MOST_KEYS, Keys
+from eddy.store.account_tables.keys import KEPT_ENDED, MOST_KEYS, Keys
 
 pytestmark = pytest.mark.anyio
 
@@ -155,7 +155,7 @@ async def test_a_revoked_key_stays_so_where_the_clock_goes_back(server: Any, mon
         assert (await client.delete(f"/v1/keys/{revoked['id']}")).status_code == 204
         assert (await client.post("/v1/keys", json={"replaces": rotated["id"]})).status_code == 201
     now = time.time()
-    for keys in (server.store.keys, Keys(server.store._db)):
+    for keys in (server.store.keys, Keys(server.store.database)):
         monkeypatch.setattr(server.store, "keys", keys)  # also after a restart
         for back_s in (0, 3600, now - 1000):
             monkeypatch.setattr(time, "time", lambda at=now - back_s: at)
@@ -177,7 +177,7 @@ async def test_keys_that_ended_are_forgotten_in_the_end(server: Any) -> None:
     assert len(shown) == KEPT_ENDED + 1
     assert first["id"] not in shown
     assert other["id"] in shown
-    assert len(Keys(server.store._db).all("ada")) == KEPT_ENDED + 1
+    assert len(Keys(server.store.database).all("ada")) == KEPT_ENDED + 1
     async with using(server, first["key"]) as client:
         assert (await client.get("/v1/jobs")).status_code == 401
 

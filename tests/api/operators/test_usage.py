@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, UsageRow
+from eddy.store.account_tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, UsageRow
 
 pytestmark = pytest.mark.anyio
 DAYS = ("2026-11-21", "2026-11-22")

@@ -59,7 +59,7 @@ async def test_a_submission_is_tried_out_and_a_job_explained_by_both_clients(ser
     async with client(server) as ada:
         trial = await ada.dry_run("invert", {"image": image}, priority=3, deadline_s=9.0)
         assert (trial["admitted"], trial["batch"], trial["loads"][0]["module"]) == (True, 1, "inverter")
-        assert server.store.jobs.page(None) == ()
+        assert server.store.lists.page(None) == ()
         job = await ada.submit("invert", {"image": image})
         wait = (await ada.explain(job["id"]))["wait"]
         assert wait is not None

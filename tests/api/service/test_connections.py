@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import ipaddress
 import json
 import logging
 import re
@@ -18,7 +19,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from eddy.api.http.connections import ConnectionLimits, Connections, guard_connections
+from eddy.api.http.connections import ConnectionLimits, Connections, guard_connections, proxy_options
 
 LIMITS = ConnectionLimits(connections=12, connections_per_client=8, patience_s=0.4, bytes_per_s=1000)
 WAIT_S = 180.0
@@ -36,6 +37,8 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
             return
         size, more = size + len(message.get("body", b"")), message.get("more_body", False)
     body = bytes(LARGE) if scope["path"] == "/large" else str(size).encode()
+    if scope["path"] == "/who":
+        body = f"{scope['client'][0]} {scope['scheme']}".encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body})
 
@@ -44,7 +47,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 def serving(limits: ConnectionLimits, on_slow: Callable[[], None] = lambda: None) -> Iterator[int]:
     listener = socket.create_server(("127.0.0.1", 0))
     http = guard_connections(limits, on_slow)
-    config = uvicorn.Config(app, http=http, lifespan="off", log_level="error")  # type: ignore[arg-type]
+    config = uvicorn.Config(app, http=http, lifespan="off", log_level="error", **proxy_options(limits))  # type: ignore[arg-type]
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -210,6 +213,32 @@ def test_a_kept_alive_connection_goes_on_serving(port: int) -> None:
         for _ in range(3):
             assert client.post("/", content=b"x" * 200000).text == "200000"
             time.sleep(0.6)
+
+
+PROXY = dataclasses.replace(LIMITS, trusted_proxies=(ipaddress.ip_network("127.0.0.0/8"),))
+
+
+@pytest.mark.parametrize("limits", [LIMITS, PROXY], ids=["none", "trusted"])
+def test_only_a_trusted_proxy_says_where_a_request_comes_from(
+    limits: ConnectionLimits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # of uvicorn: it is no setting of ours
+    said = {"X-Forwarded-For": "198.51.100.9, 203.0.113.7", "X-Forwarded-Proto": "https"}
+    with serving(limits) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=WAIT_S) as client:
+        who = client.get("/who", headers=said).text
+    assert who == ("203.0.113.7 https" if limits is PROXY else "127.0.0.1 http")
+
+
+def test_connections_of_a_trusted_proxy_are_those_of_many() -> None:
+    """All of them are at work: none can make room for another."""
+    with serving(dataclasses.replace(PROXY, patience_s=60.0)) as port, ExitStack() as stack:
+        held = [stack.enter_context(connect(port)) for _ in range(PROXY.connections)]
+        for connection in held:
+            connection.sendall(HEAD + b"\r\n")
+        time.sleep(0.2)
+        for connection in held:
+            connection.sendall(bytes(100_000))
+        assert all(connection.recv(4096).startswith(b"HTTP/1.1 200") for connection in held)
 
 
 class Watched:

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 import uvicorn
 from api.conftest import Server
-from eddy.api.access.token_buckets import TokenBuckets
+from eddy.api.access.request_limits import TokenBuckets
 from eddy.api.http.connections import MOST_PART, ConnectionLimits, Connections, GuardedProtocol, guard_connections
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.routes import jobs

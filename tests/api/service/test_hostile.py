@@ -37,7 +37,7 @@ async def test_submissions(server: Any, content: bytes, headers: dict[str, str])
     assert 400 <= answer.status_code < 500, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["status"] == answer.status_code
-    assert not server.store.jobs.page(None)
+    assert not server.store.lists.page(None)
 
 
 @pytest.mark.parametrize(

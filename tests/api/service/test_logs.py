@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 import structlog
-from eddy import logs
 from eddy.api.service.log_lines import configure
 from eddy.core.errors import StorageDamaged, StorageFull
+from eddy.host import logs
 
 SECRETS = ("eddy_ada", "eddy_operator")
 

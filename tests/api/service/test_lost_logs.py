@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import structlog
-from eddy import logs
 from eddy.api.http.problems import KINDS
 from eddy.api.service import log_lines
 from eddy.core import errors
 from eddy.core.errors import EddyError
+from eddy.host import logs
 
 
 def tree(kind: type[EddyError]) -> Iterator[type[EddyError]]:
@@ -49,8 +49,9 @@ async def answers(server: Any, monkeypatch: pytest.MonkeyPatch, failure: Excepti
 
     found = []
     with monkeypatch.context() as patch:
-        for part in ("under_way", "find_page", "get", "owner"):
+        for part in ("under_way", "get", "owner"):
             patch.setattr(server.store.jobs, part, failing)
+        patch.setattr(server.store.lists, "find_page", failing)
         server.hypervisor.broken = failure
         for who in ("ada", "operator", None):
             async with server.client(who) as client:

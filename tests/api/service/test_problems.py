@@ -218,7 +218,7 @@ async def test_a_wrong_submission_names_field_and_allowed_values(
         answer = check(await client.post("/v1/jobs", json=body), 422, "invalid-request")
     assert answer["field"] == field
     assert hint in f"{answer['detail']} {answer.get('allowed', '')}"
-    assert not server.store.jobs.page(None), "nothing may be half done"
+    assert not server.store.lists.page(None), "nothing may be half done"
 
 
 async def test_wrong_parameters(server: Any) -> None:
@@ -282,7 +282,7 @@ async def test_a_failure_inside_is_one_line_of_log_and_a_problem_without_the_ins
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("secret inside")
 
-    monkeypatch.setattr(server.store.jobs, "find_page", broken)
+    monkeypatch.setattr(server.store.lists, "find_page", broken)
     # What leaves the application, the web server logs once more: nothing may.
     transport = httpx.ASGITransport(app=server.app, raise_app_exceptions=True)
     headers = {"Authorization": f"Bearer {server.keys['ada']}"}

@@ -49,7 +49,7 @@ async def test_the_same_key_is_the_same_job_and_another_body_a_conflict(server: 
     assert first.json()["id"] == second.json()["id"]
     assert other.status_code == 409
     assert other.json()["code"] == "conflict"
-    assert len(server.store.jobs.page(None)) == 1
+    assert len(server.store.lists.page(None)) == 1
 
 
 async def test_a_tenant_over_its_quota_hears_the_limit(server: Any) -> None:
@@ -324,13 +324,13 @@ async def test_reading_waits_for_the_disk_beside_the_event_loop(
     blob = await server.put(bytes(6))
     async with server.client() as client:
         await client.post("/v1/jobs", json={"application": "invert", "inputs": {"image": [blob]}})
-        read, threads = server.store._db.fresh_rows, list[int]()
+        read, threads = server.store.database.fresh_rows, list[int]()
 
         def noted(query: str, *arguments: object) -> object:
             threads.append(threading.get_ident())
             return read(query, *arguments)
 
-        monkeypatch.setattr(server.store._db, "fresh_rows", noted)
+        monkeypatch.setattr(server.store.database, "fresh_rows", noted)
         monkeypatch.setattr(type(server.store), "settling", True)
         assert (await client.get(path)).status_code == 200
     assert threads

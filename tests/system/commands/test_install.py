@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from eddy.board.images.package import seal
-from eddy.cli.boards.install_files import GATEWAY, OTHER_LOADERS, UNITS
-from eddy.notify import Notifier
+from eddy.board.pynq.competing_loaders import LOADERS
+from eddy.cli.boards.install_files import GATEWAY, UNITS
+from eddy.host.notify import Notifier
 from forks_kit import forks
 
 SCORES = {"eddy-boardd.service": 2.5, "eddy-serve.service": 1.9, GATEWAY: 1.9}
@@ -164,7 +165,7 @@ needs_systemd = pytest.mark.skipif(
 
 
 @needs_systemd
-@pytest.mark.parametrize("other", OTHER_LOADERS)
+@pytest.mark.parametrize("other", [unit for loader in LOADERS for unit in loader.units])
 def test_another_loader_does_not_start_beside_eddy(root: Path, tmp_path: Path, other: str) -> None:
     assert install(root, "--profile=kv260", f"--environment={environment(tmp_path, 'one')}").returncode == 0
     unit = root / "etc/systemd/system" / other

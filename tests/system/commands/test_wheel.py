@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.client import Client
-from eddy.distribution import build_folder, install_hint
+from eddy.host.distribution import build_folder, install_hint
 
 ROOT = Path(__file__).resolve().parents[3]
 TREES = {
@@ -176,7 +176,7 @@ def test_it_serves_and_runs_a_job_without_the_checkout(installed: Path, board: s
 def test_what_is_imported_is_the_wheel_with_its_commit(installed: Path, checkout: Path, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "EDDY_BUILD_DIR")}
     where = (
-        "import eddy, eddy.distribution as d, eddy.market.compiled as c;"
+        "import eddy, eddy.host.distribution as d, eddy.market.compiled as c;"
         "print(eddy.__file__, c._library() is not None, d.commit(), d.source_tree(), d.build_folder())"
     )
     command = [str(installed / "bin/python"), "-c", where]

@@ -20,10 +20,10 @@ from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs.slot import DRAINED, Phase
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
+from eddy.store.account_tables.usage import ACCOUNTED, ACCOUNTED_FROM
 from eddy.store.db.rows import Commit
 from eddy.store.disk.disk import Disk
 from eddy.store.disk.files import make_folder
-from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_FROM
 from faultsim.parts import Parts, parts
 from faultsim.world import World
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request

@@ -365,5 +365,5 @@ def test_a_submission_the_disk_is_not_sure_of_runs_once(tmp_path: Path, monkeypa
     assert engine.intake.accept(wanted).id == 1
     while not engine.is_idle:
         engine.step()
-    assert [(job.id, job.state) for job in store.jobs.page(TENANT)] == [(1, JobState.SUCCEEDED)]
+    assert [(job.id, job.state) for job in store.lists.page(TENANT)] == [(1, JobState.SUCCEEDED)]
     store.close()

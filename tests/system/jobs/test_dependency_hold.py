@@ -135,7 +135,7 @@ def test_what_is_not_ones_own_cannot_be_waited_for(store: Store) -> None:
         ) as refused:
             engine.intake.accept(ask(store, mine.id, number))
         assert refused.value.details["field"] == "after[1]"
-    assert len(store.jobs.page(TENANT)) == 1
+    assert len(store.lists.page(TENANT)) == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -220,7 +220,7 @@ def test_each_job_of_an_array_waits_for_the_one_in_its_place(store: Store) -> No
 def test_arrays_of_other_sizes_and_jobs_of_their_own_have_no_places_to_wait_for(store: Store) -> None:
     engine = engine_of(store, model_board())
     number, single = id_of(array(engine, 3)), engine.intake.accept(request(store)).id
-    before = len(store.jobs.page(TENANT))
+    before = len(store.lists.page(TENANT))
     for what, wanted in (
         (lambda: array(engine, 2, Predecessor(number, Condition.ELEMENT)), "has 3 jobs and this one has 2"),
         (lambda: array(engine, 1, Predecessor(single, Condition.ELEMENT)), "you have no array"),
@@ -230,7 +230,7 @@ def test_arrays_of_other_sizes_and_jobs_of_their_own_have_no_places_to_wait_for(
         with pytest.raises(InvalidRequest, match=wanted) as refused:
             what()
         assert refused.value.details["field"] in ("aftercorr[0]", "afterany[0]")
-    assert len(store.jobs.page(TENANT)) == before
+    assert len(store.lists.page(TENANT)) == before
 
 
 def test_a_job_that_was_not_needed_ends_as_cancelled_and_says_why(store: Store) -> None:

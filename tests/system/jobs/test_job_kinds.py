@@ -27,7 +27,7 @@ from eddy.hypervisor.jobs.work import BoardOffer, Fetch, JobMemory
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.rows import StoredJob
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 from hypervisor_kit import CHAIN, KEY, MODULES, TENANT, expected, item, model_board, request
 from pydantic import BaseModel, ConfigDict, Field
 

@@ -130,7 +130,7 @@ async def test_a_dry_run_knows_loads_and_cost_and_keeps_nothing(store: Store) ->
     async with serving(store, model_board(slots=SLOTS)) as hypervisor:
         await hypervisor.wait_ready()
         trial = await hypervisor.try_out(request(store, batch=2))
-        assert store.jobs.page(None) == ()
+        assert store.lists.page(None) == ()
         assert hypervisor.slots() == () or all(status.job is None for status in hypervisor.slots())
     assert trial.estimate is not None
     assert trial.estimate.position == 1

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from board_executor import BoardExecutor
 from eddy.board.images.signing import Trust
-from eddy.board.port.executor import BoardExecutor
 from eddy.board.port.port import BoardPort, Cause, EventKind, SlotPhase
 from eddy.board.port.profile import load_profile
 from eddy.board.remote.factory import open_device

@@ -306,7 +306,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_kept(
     with pytest.raises(InvalidRequest) as caught:
         engine.intake.accept(changed(store, **changes))
     assert (caught.value.details["field"], caught.value.details["allowed"]) == (field, allowed)
-    assert store.jobs.page(None) == ()
+    assert store.lists.page(None) == ()
     assert engine.is_idle
 
 
@@ -317,7 +317,7 @@ def test_errors_of_the_compiler_are_the_answer() -> None:
     with pytest.raises(CompilationFailed, match=r"kernel\.cl:2:3: error: use of undeclared identifier 'z'") as caught:
         engine.intake.accept(changed(store, source="kernel void step(global uint *y) {\n  z[0] = 1;\n}\n"))
     assert caught.value.details["diagnostics"][0]["line"] == 2
-    assert store.jobs.page(None) == ()
+    assert store.lists.page(None) == ()
 
 
 def test_a_kernel_too_large_for_the_board_is_refused_with_what_there_is() -> None:

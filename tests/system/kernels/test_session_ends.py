@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cores_kit import CoresBoard, add_request, description, engine_over, manifest, tenants
@@ -15,6 +16,7 @@ from eddy.core.errors import NotFound, StorageFull
 from eddy.core.jobs import JobState
 from eddy.core.sessions import OnPressure, SessionOptions, SessionState
 from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.sessions.session import Session
 from eddy.store import Store
 from hypervisor_kit import LATENCY
 from session_kit import SMALL, Guest, serve
@@ -82,6 +84,58 @@ def test_a_session_that_gets_work_while_it_leaves_the_board_comes_back() -> None
     ada.launch("once", 1)
     serve(engine, ada, bob)
     assert (count(engine, ada), count(engine, bob)) == (2, 1)
+
+
+@pytest.mark.parametrize("end", ["spilled", "closed", "restarted"])
+def test_memory_is_read_from_the_board_in_portions_between_which_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr("eddy.hypervisor.engine.session_room.STEP_BYTES", 64 << 10)
+    monkeypatch.setattr("eddy.hypervisor.sessions.session.PIECE_BYTES", 32 << 10)
+    store = Store(":memory:")
+    tenants(store, ada=1, bob=1)
+    engine, board = begun(store)
+    ada = guest(engine, "ada")
+    ada.say(do="create", buffer=2, bytes=1 << 20)
+    ada.say(do="fill", buffer=2, offset=0, bytes=1 << 20, pattern="BwcHBw==")
+    serve(engine, ada)
+    portions = list[int]()
+    read = Session.read_piece
+
+    def read_piece(session: Session, at: Any, size: int) -> Any:
+        portions.append(size)
+        return read(session, at, size)
+
+    monkeypatch.setattr(Session, "read_piece", read_piece)
+    bob = guest(engine, "bob")
+    steps, most, met = 0, 0, False
+    while not (end == "spilled" and state(engine, ada) is SessionState.SPILLED):
+        portions.clear()
+        bob.talk(engine)
+        engine.step(1e-3)
+        steps += bool(portions)
+        most = max(most, sum(portions))
+        if state(engine, ada) is SessionState.SPILLING and end != "spilled" and steps == 3:
+            met = True
+            break
+    assert most <= 96 << 10
+    if end == "spilled":
+        assert steps >= 16
+        assert count(engine, ada) == 1
+        number = ada.say(do="read", buffer=2, offset=0, bytes=1 << 20)
+        serve(engine, ada)
+        assert ada.results[number].data == b"\x07" * (1 << 20)
+        return
+    assert met
+    if end == "closed":
+        engine.sessions.close(engine.sessions.get(ada.name))
+        serve(engine, bob)
+        with pytest.raises(NotFound, match="has ended"):
+            state(engine, ada)
+    else:
+        engine, _ = begun(store, board)
+        assert count(engine, ada) == 1
+    assert count(engine, bob) == 1
 
 
 def test_a_session_that_refuses_keeps_its_memory_and_others_wait() -> None:

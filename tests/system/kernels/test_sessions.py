@@ -183,13 +183,13 @@ def test_many_launches_are_few_requests_and_nothing_of_them_is_written(
 
     monkeypatch.setattr(session._client.transport, "request", counted)
     session.launch(kernel, 1, ()).wait()
-    written, transaction = [], server.store._db.transaction
+    written, transaction = [], server.store.database.transaction
 
     def counted_writes(*arguments: Any, **named: Any) -> Any:
         written.append(arguments)
         return transaction(*arguments, **named)
 
-    monkeypatch.setattr(server.store._db, "transaction", counted_writes)
+    monkeypatch.setattr(server.store.database, "transaction", counted_writes)
     sent.clear()
     for _ in range(300):
         session.launch(kernel, 1, ())

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,9 +19,11 @@ from eddy.client import Client
 from eddy.client.calls.sessions import Session, SessionFailed
 from eddy.core.errors import EddyError, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
+from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.intake.kernels import KernelLimits
 from eddy.hypervisor.sessions.directory import MOST_BUFFERS
-from eddy.store.tables.sessions import MOST_OPEN
+from eddy.store.account_tables.usage import UsageRow, day_of
+from eddy.store.board_tables.sessions import MOST_OPEN
 from kernel_kit import kernel_board
 from unit.gpu_kit import CACHE
 
@@ -119,6 +124,30 @@ def test_what_is_anothers_is_as_if_it_were_not_there(server: Server, keys: dict[
         assert hers.show()["state"] == "resident"
     listed = mallory.transport.json("GET", "/v1/sessions", params={"tenant": "ada"})["sessions"]
     assert {each["tenant"] for each in listed} <= {"mallory"}
+
+
+def test_a_budget_that_is_used_up_holds_in_sessions_too(server: Server, mallory: Client, session: Session) -> None:
+    program = session.program(SOURCE).id
+    before = server.store.tenants.get("mallory")
+    launch = {"n": 1, "do": "launch", "program": program, "kernel": "f", "global": [1], "arguments": []}
+    path = f"/v1/sessions/{session.token}/commands"
+    with bounded(server, before, Quota(max_core_s=1.0)):
+        server.store.usage.add([UsageRow(day_of(time.time()), "mallory", 1, "core", 2 * 10**9)], {})
+        with pytest.raises(QuotaExceeded, match="GPU cores"):
+            mallory.transport.request("POST", path, content=pack_frame({"commands": [launch]}), headers=FRAME)
+        with pytest.raises(QuotaExceeded, match="GPU cores"):
+            mallory.open_session(memory_bytes=SMALL)
+        x = session.buffer(4)
+        session.fill(x, b"abcd")
+        assert session.read(x).result() == b"abcd", "what it holds it can fetch"
+    session.launch(session.program(SOURCE).kernel("f"), 1, (x,)).wait()
+
+
+@contextmanager
+def bounded(server: Server, tenant: TenantRecord, quota: Quota) -> Iterator[None]:
+    server.store.tenants.put(replace(tenant, quota=quota))
+    yield
+    server.store.tenants.put(tenant)
 
 
 WRONG = [

@@ -23,7 +23,7 @@ from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.records.record_json import to_json
 from eddy.pool.records.records import JobPart, PoolJob
 from eddy.pool.servers.nats_server import NatsServer
-from eddy.store.tables.listing import JobFilter
+from eddy.store.job_tables.listing import JobFilter
 from pool_boards import unhurried
 from pool_kit import WAIT_S
 

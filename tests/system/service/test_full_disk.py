@@ -38,7 +38,7 @@ def until(condition: Callable[[], bool]) -> None:
 @contextlib.contextmanager
 def limited(server: Server, pages: int | None = None) -> Iterator[None]:
     """Let SQLite find no room for more than it has (`max_page_count`), as on a full disk."""
-    database = server.store._db
+    database = server.store.database
 
     def say(pragma: str) -> Any:
         with database._turns:
@@ -146,7 +146,7 @@ def test_outputs_that_find_no_room_wait_for_it(server: Server, client: Client, m
 
 
 def test_a_data_base_that_became_read_only(server: Server, client: Client) -> None:
-    database = server.store._db
+    database = server.store.database
     with database._turns:
         database._connection.execute("PRAGMA query_only = ON")
     with pytest.raises(StorageReadOnly, match="cannot be written"):

@@ -237,7 +237,7 @@ async def test_a_bad_request_names_its_field_and_leaves_nothing(store: Store, ca
     assert caught.value.details["field"] == field
     # What a missing input takes is said in the sentence: there is no list to choose from.
     assert "allowed" in caught.value.details or case == "missing input"
-    assert store.jobs.page(TENANT) == ()
+    assert store.lists.page(TENANT) == ()
 
 
 async def test_a_blob_of_the_wrong_size_is_refused(store: Store) -> None:

@@ -19,7 +19,7 @@ from typing import IO
 import httpx
 import pytest
 from contract.test_gateway import certificate
-from eddy.trust import generate
+from eddy.host.trust import generate
 
 nats = pytest.importorskip("eddy.pool.servers.nats_server")
 

@@ -18,7 +18,7 @@ from eddy.board.pynq.fpga_manager import FpgaManager
 from eddy.board.remote.boardd import _alone_in
 from eddy.cli.support.output import STORAGE
 from eddy.core.errors import BoardNotReady, StorageInUse
-from eddy.files import FolderLock, read_lock_holder
+from eddy.host.files import FolderLock, read_lock_holder
 from forks_kit import forks
 
 WAIT_S = 180.0

@@ -18,13 +18,13 @@ import structlog
 from certificate_kit import make_certificate as make
 from cryptography import x509
 from cryptography.x509.oid import NameOID
-from eddy import signals
 from eddy.api.service.reload import LIVE, Reloader
 from eddy.api.service.server import Server, ServerSettings
 from eddy.api.service.tls import TlsFiles, is_plaintext
 from eddy.cli.main import app
 from eddy.cli.support import configuration
 from eddy.core.errors import InvalidRequest, StorageFull
+from eddy.host import signals
 from eddy.settings import SETTINGS, Value
 from typer.testing import CliRunner
 

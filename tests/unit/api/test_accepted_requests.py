@@ -24,7 +24,7 @@ from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.db.rows import Commit
-from eddy.store.tables.listing import JobFilter
+from eddy.store.job_tables.listing import JobFilter
 from eddy.store.upkeep.folder import DataFolder
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
@@ -74,8 +74,8 @@ def everywhere(store: Store, job: int) -> list[JobRecord]:
     place = store.jobs.get(TENANT, job).asked.array
     found = [
         store.jobs.get(TENANT, job),
-        store.jobs.page(TENANT)[0],
-        store.jobs.find_page(JobFilter(TENANT)).records[0],
+        store.lists.page(TENANT)[0],
+        store.lists.find_page(JobFilter(TENANT)).records[0],
     ]
     found += [record for record in store.jobs.under_way(TENANT, 9) if record.id == job]
     return found + ([] if place is None else [r for r in store.arrays.get(TENANT, place.id) if r.id == job])

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 import structlog
-from eddy import logs
 from eddy.api.service import log_lines
+from eddy.host import logs
 
 
 def opened(descriptor: int) -> tuple[logs.Outlet, io.TextIOWrapper]:
@@ -129,7 +129,7 @@ def test_what_was_lost_is_said_in_the_form_of_the_log(pipe: tuple[int, int], mon
     os.read(reading, 1 << 20)
     print("{}", file=stream)
     said = json.loads(os.read(reading, 1 << 20).splitlines()[0])
-    assert (said["level"], said["logger"]) == ("warning", "eddy.logs")
+    assert (said["level"], said["logger"]) == ("warning", "eddy.host.logs")
     assert said["lines"] > 50
 
 
@@ -137,7 +137,7 @@ ALL_WAYS = """
 import asyncio, logging, sys, threading, warnings
 import structlog, typer
 from rich.console import Console
-from eddy import logs
+from eddy.host import logs
 from eddy.api.service import log_lines
 from eddy.cli.support.output import print_status
 logs.open_streams()
@@ -197,7 +197,7 @@ def test_whoever_writes_is_not_harmed_and_all_is_counted(sink: str, tmp_path: Pa
 
 CLOSED = """
 import os, sys
-from eddy import logs
+from eddy.host import logs
 logs.open_streams()
 file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
 assert file > 2, file
@@ -233,7 +233,7 @@ def test_records_are_counted_where_another_stream_is_in_the_place_of_ours(
 
 MANY_THREADS = """
 import sys, threading
-from eddy import logs
+from eddy.host import logs
 logs.open_streams()
 logs.guard_stdout()
 if len(sys.argv) > 1:

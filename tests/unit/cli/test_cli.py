@@ -64,6 +64,25 @@ def test_every_promised_command_has_help_and_json(name: str) -> None:
     assert max(map(len, helped.stdout.splitlines())) <= 80
 
 
+def test_the_command_tree_imports_what_every_command_needs_alone() -> None:
+    """A command imports the rest when it runs: the client, the store, YAML and HTTP are half of its start."""
+    heavy = [
+        "httpx",
+        "yaml",
+        "sqlite3",
+        "asyncio",
+        "rich.console",
+        "eddy.api",
+        "eddy.board",
+        "eddy.client",
+        "eddy.packages",
+        "eddy.store",
+    ]
+    script = f"import sys\nimport eddy.cli.main\nprint([name for name in {heavy} if name in sys.modules])\n"
+    done = subprocess.run([sys.executable, "-c", script], env=NOBODY, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_help_and_jobs_do_not_import_the_heavy_half() -> None:
     script = (
         "import sys\nfrom typer.testing import CliRunner\nfrom eddy.cli.main import app\n"

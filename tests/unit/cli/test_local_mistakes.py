@@ -16,7 +16,6 @@ from unittest import mock
 import httpx
 import numpy as np
 import pytest
-from eddy import presence
 from eddy.board.images.signing import main as signing
 from eddy.cli.main import app
 from eddy.cli.support import output
@@ -29,6 +28,7 @@ from eddy.client.transport.stream import Event
 from eddy.core.errors import InvalidRequest
 from eddy.gpu.launches.executor import Fault
 from eddy.gpu.launches.launch import describe
+from eddy.host import presence
 from typer.testing import CliRunner
 
 NOBODY = {"EDDY_URL": "http://127.0.0.1:9", "EDDY_HTTP_RETRIES": "0", "EDDY_KEY": "k"}

@@ -14,11 +14,11 @@ from eddy.cli.boards.serve import serve
 from eddy.cli.main import app
 from eddy.cli.support.server_settings import server_settings
 from eddy.core.errors import InvalidRequest
+from eddy.host.trust import generate
 from eddy.notices.mail import MailServer
 from eddy.notices.settings import NoticeSettings
 from eddy.notices.targets import TargetRules
 from eddy.settings import SETTINGS, Value
-from eddy.trust import generate
 from typer.testing import CliRunner
 from unit.api.test_settings_defaults import NAMES
 
@@ -34,6 +34,7 @@ TOGETHER = {
     "unsigned_packages",
     "webhook_targets",
     "mail_targets",
+    "trusted_proxies",
     *MAIL,
 }
 """These name files, and have tests of their own below."""
@@ -99,6 +100,16 @@ def test_what_is_said_of_notices_is_where_its_name_says(tmp_path: Path) -> None:
     assert server_settings(DEFAULTS).api.notices == NoticeSettings()
     with pytest.raises(InvalidRequest, match="--smtp-from"):
         server_settings({**DEFAULTS, "smtp_host": "mail"})
+
+
+def test_proxies_that_are_trusted_are_those_that_are_named() -> None:
+    found = server_settings({**DEFAULTS, "trusted_proxies": "10.1.0.7, fd00::/64"}).api.connections
+    told = ("10.1.0.7", "10.1.0.8", "fd00::1", "fd01::1", "")
+    assert [found.is_proxy(each) for each in told] == [True, False, True, False, False]
+    assert not server_settings(DEFAULTS).api.connections.is_proxy("127.0.0.1")
+    for wrong in ("*", "proxy.lab", "10.1.0.7/8", "10.1.0.7;10.1.0.8"):
+        with pytest.raises(InvalidRequest, match="--trusted-proxies"):
+            server_settings({**DEFAULTS, "trusted_proxies": wrong})
 
 
 @pytest.mark.parametrize(("name", "missing"), [("tls_cert", "tls_key"), ("tls_key", "tls_cert")])

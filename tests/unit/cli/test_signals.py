@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from eddy import signals
 from eddy.cli.main import app
 from eddy.cli.support.output import errors_in_one_line
+from eddy.host import signals
 from typer import Exit
 from typer.testing import CliRunner
 

@@ -17,7 +17,7 @@ UNIT = re.compile(r" ?(bytes?|[kKMGT]i?B(/s)?|B/s|us|ms|ns|min|[kMG]?Hz|[kMG]b(i
 ALLOWED = {
     "runtime/eddy/cli/support/roofline.py": "the slope of a line: bytes a cycle, in three digits",
     "runtime/eddy/cli/tenant/usage.py": "whole nanoseconds of an account, as it is kept",
-    "runtime/eddy/store/tables/usage.py": "whole nanoseconds of an account, as it is kept",
+    "runtime/eddy/store/account_tables/usage.py": "whole nanoseconds of an account, as it is kept",
     "runtime/eddy/store/bytes/blobs.py": "what a damaged record has in place of a number",
 }
 

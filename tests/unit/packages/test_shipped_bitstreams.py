@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from eddy import distribution
 from eddy.cli.main import app
 from eddy.cli.support import installed
+from eddy.host import distribution
 from eddy.packages import catalogue
 from eddy_sim.tools.filelist import read_filelist
 from typer.testing import CliRunner

@@ -54,7 +54,7 @@ def test_every_link_leads_to_a_page_or_picture(pages: Path) -> None:
         ("README.md", "[the licence](LICENSE)", "the licence (`LICENSE`)"),
         ("docs/README.md", "[a](tutorials)", "[a](tutorials/index.md)"),
         ("docs/how-to/install.md", "[a](../../README.md)", "[a](../overview.md)"),
-        ("docs/how-to/install.md", "[`m`](../../runtime/eddy/signals.py)", "`m`"),
+        ("docs/how-to/install.md", "[`m`](../../runtime/eddy/host/signals.py)", "`m`"),
         ("docs/how-to/install.md", "[a](../notebooks/first-job.ipynb)", "[a](../notebooks/first-job.md)"),
         ("docs/how-to/install.md", "[a](https://x.org/y)", "[a](https://x.org/y)"),
         ("docs/how-to/install.md", "```\n[a](b)\n```", "```\n[a](b)\n```"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from eddy.cli.main import app
-from eddy.distribution import EXTRAS, NAME, STUDIES, find_extra, install_hint, version
+from eddy.host.distribution import EXTRAS, NAME, STUDIES, find_extra, install_hint, version
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 

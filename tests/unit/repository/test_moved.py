@@ -10,6 +10,8 @@ import sys
 import pytest
 
 OLD = {
+    "eddy.files": "eddy.host.files",
+    "eddy.distribution": "eddy.host.distribution",
     "eddy.gpu.compiler": "eddy.gpu.compilation.compiler",
     "eddy.gpu.build": "eddy.gpu.compilation.build",
     "eddy.gpu.launch": "eddy.gpu.launches.launch",

@@ -162,7 +162,7 @@ def test_a_job_begins_queued_and_a_record_fails_along_the_table() -> None:
     found = {path.split("/", 2)[2]: names for path, tree in parsed.items() if (names := stated(tree))}
     assert found == {
         "core/records.py": {"JobState.FAILED in failed"},
-        "store/tables/submissions.py": {"JobState.QUEUED in new_record"},
+        "store/job_tables/submissions.py": {"JobState.QUEUED in new_record"},
     }
 
 

@@ -94,6 +94,11 @@ def test_what_a_slot_cannot_run_is_refused_with_why(changes: dict[str, str], why
         'integer f; initial f = $fopen(".profile");',
         '`ifdef VERILATOR\ninitial $system("touch owned");\n`endif',
         'import "DPI-C" function int system(string what);',
+        'import /* a comment */ "DPI-C" function int system(string what);',
+        'import // a comment\n"DPI-C" function int system(string what);',
+        '`define DPI "DPI-C"\nimport `DPI function int system(string what);',
+        'initial $dumpfile("owned");',
+        "integer f; initial f = $fgetc(0);",
     ],
 )
 def test_a_kernel_that_reaches_the_machine_is_refused_with_the_line(body: str, tmp_path: Path) -> None:
@@ -101,6 +106,23 @@ def test_a_kernel_that_reaches_the_machine_is_refused_with_the_line(body: str, t
     assert re.match(r"k.v:\d+ has '.+', which reaches programs or files of the machine", said), said
     off = f"// synthesis translate_off\n{body}\n// synthesis translate_on"
     assert "no comment says which registers" in refusal(kernel(tmp_path, body=off, comments=""))
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/evil", "a b", "..", "x" * 65, "a\nb", "Evil", "é"])
+def test_a_module_is_called_by_a_plain_name_that_leads_nowhere(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="is no module's name: say --name"):
+        import_kernel(kernel(tmp_path), KernelChoices(name=name))
+
+
+def test_escaped_names_and_files_that_break_lists_are_refused(tmp_path: Path) -> None:
+    text = (kernel(tmp_path) / "k.v").read_text()
+    (tmp_path / "k.v").write_text(text.replace("module k ", "module \\../../evil "))
+    assert "is an escaped name" in refusal(tmp_path)
+    (tmp_path / "k.v").write_text(text.replace("output interrupt", "output \\interrupt);initial(a "))
+    assert "is an escaped name" in refusal(tmp_path)
+    (tmp_path / "k.v").rename(tmp_path / "k\n-f list.v")
+    (tmp_path / "k\n-f list.v").write_text(text)
+    assert "cannot be in a list of files" in refusal(tmp_path)
 
 
 def test_a_link_to_a_file_elsewhere_is_no_source(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from eddy.core.submission_options import Condition, Predecessor, SubmissionOptio
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.tables.listing import JobFilter as Listed
+from eddy.store.job_tables.listing import JobFilter as Listed
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 
 DUMP = Path(__file__).with_name("store_schema_12_arrays.sql")
@@ -50,7 +50,7 @@ def test_both_the_job_and_the_array_are_known_by_the_old_id(store: Store) -> Non
         assert store.jobs.get(TENANT, jobs[0]).asked.array is not None
         assert [record.id for record in store.arrays.get(TENANT, jobs[0])] == jobs
         assert sum(store.arrays.states(TENANT, jobs[0]).values()) == len(jobs)
-        assert [record.id for record in store.jobs.find_page(Listed(TENANT, array=jobs[0])).records] == jobs[::-1]
+        assert [record.id for record in store.lists.find_page(Listed(TENANT, array=jobs[0])).records] == jobs[::-1]
         assert store.arrays.owner(jobs[0]) == TENANT
         with pytest.raises(NotFound):
             store.arrays.get(TENANT, jobs[1])

@@ -120,7 +120,7 @@ def test_what_is_restored_continues_where_the_backup_was_taken(serving: ServingF
     assert restore(tmp_path / "backup", tmp_path / "again") == note
     assert (tmp_path / "again" / "applications" / "mine.json").read_text() == "{}"
     again = ServingFolder(tmp_path / "again")
-    states = [(job.id, job.state.value) for job in reversed(again.store.jobs.page(TENANT))]
+    states = [(job.id, job.state.value) for job in reversed(again.store.lists.page(TENANT))]
     assert (states[0], states[2]) == ((1, "succeeded"), (3, "queued"))
     done = again.store.jobs.get(TENANT, 2).items_done
     assert done >= 1

@@ -85,7 +85,7 @@ def test_what_was_accepted_before_is_in_each_and_comes_to_its_end(
 
 
 def _check(again: ServingFolder, before: set[int], taken: dict[int, tuple[int, int]]) -> None:
-    records = {record.id: record for record in again.store.jobs.page(TENANT, limit=100_000)}
+    records = {record.id: record for record in again.store.lists.page(TENANT, limit=100_000)}
     assert before <= set(records) <= set(taken)
     assert sorted(records) == list(range(1, len(records) + 1))
     for record in records.values():

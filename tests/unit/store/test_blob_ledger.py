@@ -76,7 +76,7 @@ def test_more_than_is_there_is_booked_as_it_comes(store: Store) -> None:
 @contextmanager
 def refused(store: Store, written: bool, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The next transactions fail, after they were committed or before."""
-    transaction = store._db.transaction
+    transaction = store.database.transaction
 
     @contextmanager
     def failing(**how: bool) -> Iterator[object]:
@@ -87,7 +87,7 @@ def refused(store: Store, written: bool, monkeypatch: pytest.MonkeyPatch) -> Ite
         raise StorageFailed("The disk refuses to say that it has it.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(store._db, "transaction", failing)
+        patch.setattr(store.database, "transaction", failing)
         yield
 
 

@@ -31,14 +31,14 @@ from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
+from eddy.store.account_tables.logins import LoginRow
+from eddy.store.account_tables.usage import UsageRow, day_of
+from eddy.store.board_tables.samples import Sample
 from eddy.store.db.database import Database
 from eddy.store.db.schema import MIGRATIONS
-from eddy.store.tables.listing import JobFilter
-from eddy.store.tables.logins import LoginRow
+from eddy.store.job_tables.listing import JobFilter
+from eddy.store.job_tables.submissions import Submission
 from eddy.store.tables.notices import Notice, new_delivery
-from eddy.store.tables.samples import Sample
-from eddy.store.tables.submission import Submission
-from eddy.store.tables.usage import UsageRow, day_of
 from eddy.store.upkeep.examined import TABLES, examine_folder
 from eddy.store.upkeep.folder import DataFolder, findings
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, put, request
@@ -130,7 +130,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.notices.add_delivery(new_delivery(told, Notice(NoticeKind.TEST, None, {}, 1.0), 1e12))
         store.logins.change([LoginRow("5f" * 32, TENANT, "cd" * 32, "token", 1e12)], [])
         store.maintenance.add(MaintenanceWindow("w1", "a new fan", 1e12, 1e12 + 60), 1.0)
-        with store._db.transaction() as db:
+        with store.database.transaction() as db:
             db.execute("INSERT INTO program VALUES (4, '{}')")
             db.execute("INSERT INTO removed VALUES ('alan', 1.5, 2.5)")
             db.execute("INSERT INTO purged_to VALUES ('alan', 0)")
@@ -203,7 +203,7 @@ def damage(database: Path, table: str, column: str, value: str) -> bool:
 def asked(store: Store) -> dict[str, object]:
     """Everything a server lists, by what it is."""
     return {
-        "jobs": [record.id for record in store.jobs.page(None, limit=100)],
+        "jobs": [record.id for record in store.lists.page(None, limit=100)],
         "pages": [page_by_page(store, each) for each in (JobFilter(), JobFilter(TENANT))],
         "under way": store.jobs.under_way(None, 100),
         "array": (store.arrays.get(TENANT, 5), store.arrays.states(TENANT, 5), store.arrays.max_running(5)),
@@ -224,7 +224,7 @@ def page_by_page(store: Store, wanted: JobFilter) -> tuple[list[int], list[int]]
     """The jobs of a list, one at a time: those that can be read, and those that cannot."""
     found, damaged, after, pages = list[int](), list[int](), None, 0
     while pages < 100:
-        page = store.jobs.find_page(wanted, 1, after)
+        page = store.lists.find_page(wanted, 1, after)
         found += [record.id for record in page.records]
         damaged += page.damaged
         after, pages = page.following, pages + 1
@@ -280,7 +280,7 @@ def all_there(store: Store, table: str) -> None:
     most = 1 if table in ("job", "label") else 0
     assert len({1, 2, 3, 4, 6, 7} - set(found["jobs"])) <= most
     if table == "job" and 1 not in found["jobs"]:
-        whole = store.jobs.find_page(JobFilter(), 100)
+        whole = store.lists.find_page(JobFilter(), 100)
         assert whole.damaged == (1,)
     every, damaged = found["pages"][0]
     assert {*every, *damaged} | ({1} if table == "job" else set()) == {1, 2, 3, 4, 6, 7}
@@ -389,7 +389,7 @@ def test_blobs_with_damaged_names_are_on_the_first_page(data: Path) -> None:
     with contextlib.closing(Store(data / "eddy.sqlite3")) as store:
         for each in (b"a", b"b", b"c"):
             put(store, "grace", each)
-        with store._db.transaction() as db:
+        with store.database.transaction() as db:
             (least,) = db.execute("SELECT min(sha256) FROM blob WHERE tenant = 'grace'").fetchone()
             db.execute("UPDATE blob SET sha256 = '-7' WHERE sha256 = ?", (least,))
         first = store.blobs.page("grace", "", 1)
@@ -491,7 +491,7 @@ def test_a_record_with_a_wrong_part_is_damaged(data: Path, change: dict[str, Any
         with pytest.raises(RecordDamaged) as raised:
             store.jobs.get(TENANT, 1)
         assert says in str(raised.value.details["how"])
-        assert store.jobs.find_page(JobFilter(TENANT)).damaged == (1,)
+        assert store.lists.find_page(JobFilter(TENANT)).damaged == (1,)
         assert store.damage.counts()["job"] == 1
     (found,) = examine_folder(data / "eddy.sqlite3", data / "secret")
     assert found.startswith("the record of job")
@@ -501,7 +501,7 @@ def test_a_damaged_record_is_said_once(data: Path, caplog: pytest.LogCaptureFixt
     assert damage(data / "eddy.sqlite3", "job", "record", "'{'")
     with contextlib.closing(Store(data / "eddy.sqlite3")) as store:
         for _ in range(3):
-            assert len(store.jobs.page(None, limit=100)) == 5
+            assert len(store.lists.page(None, limit=100)) == 5
         told = store.numbers.job.public_id(1)
     assert [message for message in caplog.messages if f"job {told} is damaged" in message] != []
     assert sum("is damaged" in message for message in caplog.messages) == 1

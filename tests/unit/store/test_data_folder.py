@@ -31,11 +31,11 @@ from eddy.core.errors import (
 )
 from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
-from eddy.files import FolderLock, write_private
 from eddy.gpu.compilation.program_cache import ProgramCache
 from eddy.gpu.programs.program import Program
+from eddy.host.files import FolderLock, write_private
+from eddy.host.presence import announce_server, operator_key
 from eddy.packages.catalogue import load_catalogue
-from eddy.presence import announce_server, operator_key
 from eddy.store import Store
 from eddy.store.db.check import examine
 from eddy.store.db.database import Database
@@ -92,7 +92,8 @@ def test_a_folder_is_private_from_the_first_byte(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert new
-    assert set(modes) == {"eddy.sqlite3", "eddy.sqlite3-wal", "eddy.sqlite3-shm", "secret", "operator.key", "lock"}
+    parts = {"eddy.sqlite3", "eddy.sqlite3-wal", "eddy.sqlite3-shm", "secret", "operator.key", "lock"}
+    assert set(modes) - {"eddy.sqlite3-promised"} == parts
     assert set(modes.values()) == {0o600}
     assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
 
@@ -230,6 +231,68 @@ def test_a_write_ahead_log_that_is_left_is_taken_up(folder: Path) -> None:
     stop(data, store)
 
 
+def _cut(log: Path) -> None:
+    os.truncate(log, log.stat().st_size - 100)
+
+
+def _turn_a_bit(log: Path) -> None:
+    with log.open("r+b") as file:
+        file.seek(log.stat().st_size - 4096)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+def _spoil_the_beginning(log: Path) -> None:
+    with log.open("r+b") as file:
+        file.write(b"\0" * 8)
+
+
+@pytest.mark.parametrize("harm", [_cut, _turn_a_bit, _spoil_the_beginning, lambda log: os.truncate(log, 0)])
+def test_a_log_that_lost_its_end_is_said_at_the_start_and_by_doctor(folder: Path, harm: Callable[[Path], None]) -> None:
+    data, store, _ = start(folder)
+    for _ in range(3):
+        store.submissions.add_job(JobRequest("a", "app", 1, {"in": ("00" * 32,)}), 0.0)
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    stop(data, store)
+    log = copy / "eddy.sqlite3-wal"
+    harm(log)
+    held = log.read_bytes()
+    for _ in range(2):
+        with pytest.raises(StorageDamaged, match=r"lost its end: [0-9]+ of [0-9]+ pages are there"):
+            start(copy)
+    assert log.read_bytes() == held
+    found = {name: (well, said) for name, well, said, _ in findings(copy)}
+    assert not found["data files"][0]
+    assert "lost its end" in found["data files"][1]
+    (copy / "eddy.sqlite3-promised").unlink()
+    data, store, _ = start(copy)  # the operator gave them up
+    assert JOBS <= len(store.jobs.unfinished()) <= JOBS + 3
+    stop(data, store)
+
+
+def test_a_log_that_begins_anew_or_ends_in_order_has_lost_nothing(folder: Path) -> None:
+    data, store, _ = start(folder)
+    for round_ in range(3):
+        for _ in range(3):
+            store.submissions.add_job(JobRequest("a", "app", 1, {"in": ("00" * 32,)}), 0.0)
+        if round_ == 1:
+            store.database._connection.execute("PRAGMA wal_checkpoint(RESTART)")
+        if round_ == 2:
+            assert store.database.empty_log()
+        copy = folder.with_name(f"copy{round_}")
+        shutil.copytree(folder, copy)
+        again, copied, _ = start(copy)
+        assert len(copied.jobs.unfinished()) == JOBS + 3 * (round_ + 1)
+        stop(again, copied)
+    store.submissions.add_job(JobRequest("a", "app", 1, {"in": ("00" * 32,)}), 0.0)
+    stop(data, store)
+    data, store, _ = start(folder)
+    assert len(store.jobs.unfinished()) == JOBS + 10
+    stop(data, store)
+
+
 def test_an_operator_asks_for_a_new_key_by_emptying_its_file(folder: Path) -> None:
     old = (folder / "operator.key").read_bytes()
     (folder / "operator.key").write_bytes(b"")
@@ -261,8 +324,8 @@ def test_a_damaged_index_is_built_again_and_said(folder: Path, name: str, caplog
         file.seek((root - 1) * size + size // 2)
         file.write(b"\xa5" * (size // 2))
     data, store, _ = start(folder)
-    assert len(store.jobs.page("a", limit=100)) == JOBS
-    assert examine(store._db._connection) == []
+    assert len(store.lists.page("a", limit=100)) == JOBS
+    assert examine(store.database._connection) == []
     stop(data, store)
     assert [message for message in caplog.messages if "REINDEX" in message]
     caplog.clear()
@@ -277,7 +340,7 @@ def use(folder: Path) -> int:
     try:
         store.jobs.unfinished()
         for call in (
-            lambda: store.jobs.page(None, limit=1000),
+            lambda: store.lists.page(None, limit=1000),
             lambda: store.events.list_events(None, None),
             store.tenants.all,
         ):
@@ -323,7 +386,7 @@ def test_a_job_whose_row_is_damaged_ends_and_the_others_go_on(folder: Path) -> N
         record = store.jobs.get("a", number)
         assert (record.state, record.cause) == (JobState.FAILED, "storage-damaged")
         assert record.submitted_unix_s > 1e9, "when it came is in the row still"
-    assert len(store.jobs.page("a", limit=100)) == JOBS
+    assert len(store.lists.page("a", limit=100)) == JOBS
     stop(data, store)
 
 

@@ -15,8 +15,8 @@ from eddy.core.submission_options import Condition, Predecessor
 from eddy.core.tenants import Quota
 from eddy.store import Store
 from eddy.store.db.bounds import JobBounds
-from eddy.store.tables.listing import JobFilter, ListOrder
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.listing import JobFilter, ListOrder
+from eddy.store.job_tables.submissions import Submission
 from purge_kit import DATABASE, array, end, ended, ids, killed_at, left_of, request, submit
 
 
@@ -155,12 +155,12 @@ def test_places_in_lists_and_feeds_go_on(path: Path) -> None:
     store = opened(path)
     mine, theirs = ended(store, "ada", 6), ended(store, "grace", 1)
     wanted = JobFilter("ada", order=ListOrder.OLDEST)
-    place = store.jobs.find_page(wanted, 2).following
+    place = store.lists.find_page(wanted, 2).following
     assert place is not None
     feed = store.events.list_events("ada", None)
     assert purged(store, JobBounds(max_jobs_per_tenant=4)) == 3
-    store.jobs.check_place(wanted, place)
-    assert [record.id for record in store.jobs.find_page(wanted, 9, place).records] == mine[3:]
+    store.lists.check_place(wanted, place)
+    assert [record.id for record in store.lists.find_page(wanted, 9, place).records] == mine[3:]
     went = [event.seq for event in feed if event.job in mine[:3]]
     seen = went[-1]
     store.events.check_known("ada", None, seen, seen)
@@ -194,7 +194,7 @@ def test_places_in_lists_and_feeds_go_on(path: Path) -> None:
 def test_a_job_with_very_many_rows_goes_a_part_at_a_time_and_is_seen_nowhere_meanwhile(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.tables.purge.ROWS", 4)
+    monkeypatch.setattr("eddy.store.job_tables.purge.ROWS", 4)
     store = opened(path)
     large = end(store, submit(store, "ada"), events=11, a=b"1", b=b"22")
     small = ended(store, "ada", 1)[0]
@@ -214,8 +214,8 @@ def test_a_job_with_very_many_rows_goes_a_part_at_a_time_and_is_seen_nowhere_mea
 def test_a_process_that_ends_anywhere_leaves_jobs_whole_or_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.tables.purge.ROWS", 5)
-    monkeypatch.setattr("eddy.store.tables.purge.BATCH", 3)
+    monkeypatch.setattr("eddy.store.job_tables.purge.ROWS", 5)
+    monkeypatch.setattr("eddy.store.job_tables.purge.BATCH", 3)
     moment, died = 0, True
     while died:
         moment += 1
@@ -254,7 +254,7 @@ def test_pages_are_used_again_and_the_file_shrinks(path: Path, monkeypatch: pyte
     before = _pages(path, "page_count")
     sum(store.purge.purge_tenant("ada", now_us()))
     assert _pages(path, "freelist_count") > before / 2
-    while store.give_back():
+    while store.database.give_back():
         pass
     assert _pages(path, "page_count") < before / 4
 

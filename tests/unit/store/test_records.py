@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobRecord
-from eddy.store.tables.jobs import state_before
+from eddy.store.job_tables.jobs import state_before
 
 
 @pytest.mark.parametrize("state", JobState)

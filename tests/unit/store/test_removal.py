@@ -128,8 +128,8 @@ def test_an_upload_that_is_under_way_leaves_nothing(path: Path) -> None:
 def test_a_process_that_ends_anywhere_leaves_the_rest_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.store.tables.purge.ROWS", 8)
-    monkeypatch.setattr("eddy.store.tables.purge.BATCH", 3)
+    monkeypatch.setattr("eddy.store.job_tables.purge.ROWS", 8)
+    monkeypatch.setattr("eddy.store.job_tables.purge.BATCH", 3)
     monkeypatch.setattr("eddy.store.tables.removal.BLOBS_AT_ONCE", 2)
     moment, died = 0, True
     while died:

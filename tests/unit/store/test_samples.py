@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 from eddy.store import Store
-from eddy.store.tables.samples import KEPT_S, Sample, mean_of, thin_out
+from eddy.store.board_tables.samples import KEPT_S, Sample, mean_of, thin_out
 
 BEGIN = 1_767_225_600
 

@@ -73,16 +73,16 @@ def test_tenants_do_not_see_each_other(store: Store) -> None:
     with pytest.raises(NotFound):
         store.blobs.get("b", sha256)
     assert not store.blobs.has("b", sha256)
-    assert store.jobs.page("b") == ()
+    assert store.lists.page("b") == ()
 
 
 def test_jobs_come_newest_first_in_pages(store: Store) -> None:
     ids = [store.submissions.add_job(ask(), 0.0)[0].id for _ in range(5)]
-    first = store.jobs.page("a", limit=2)
-    second = store.jobs.page("a", limit=2, after=first[-1].id)
+    first = store.lists.page("a", limit=2)
+    second = store.lists.page("a", limit=2, after=first[-1].id)
     assert [record.id for record in first + second] == sorted(ids, reverse=True)[:4]
-    assert store.jobs.page("a", state=JobState.RUNNING) == ()
-    assert len(store.jobs.page(None)) == 5
+    assert store.lists.page("a", state=JobState.RUNNING) == ()
+    assert len(store.lists.page(None)) == 5
 
 
 def test_a_commit_is_all_or_nothing(store: Store) -> None:

@@ -22,7 +22,7 @@ from eddy.hypervisor.intake.intake import Intake
 from eddy.store import Store
 from eddy.store.db.rows import Commit
 from eddy.store.disk.disk import Disk
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 
 
 class Slow:
@@ -101,7 +101,7 @@ def test_a_cancellation_waits_for_the_disk_and_keeps_nobody_waiting(store: Store
 
 def test_who_waits_at_the_same_time_shares_one_synchronisation(store: Store, slow: Slow) -> None:
     answers: list[int] = []
-    disk = store._db._disk
+    disk = store.database._disk
     before = disk._promised
     threads = [submitting(store, answers)]
     until(lambda: slow.begun == 1)
@@ -118,15 +118,15 @@ def test_nobody_is_shown_what_is_not_on_disk(store: Store, slow: Slow) -> None:
     shown: list[int] = []
     writer = submitting(store, [])
     until(lambda: slow.begun == 1)
-    reader = beside(lambda: shown.extend(record.id for record in store.jobs.page("a")))
+    reader = beside(lambda: shown.extend(record.id for record in store.lists.page("a")))
     reader.join(0.2)
     assert not shown
-    assert store.settling
+    assert store.database.settling
     slow.let_go.set()
     writer.join(180)
     reader.join(180)
     assert shown == [2, 1]
-    assert not store.settling
+    assert not store.database.settling
 
 
 def test_what_need_not_outlive_the_power_is_shown_at_once(store: Store, slow: Slow) -> None:
@@ -141,7 +141,7 @@ def test_a_disk_that_refuses(store: Store, slow: Slow) -> None:
     with pytest.raises(StorageFailed, match="Input/output error"):
         store.submissions.add_jobs([Submission(JobRequest("a", "app", idempotency_key=key)) for key in "xy"], 1.0)
     assert store.problem is not None
-    assert [record.id for record in store.jobs.page("a")] == [3, 2, 1], "each is there once"
+    assert [record.id for record in store.lists.page("a")] == [3, 2, 1], "each is there once"
     slow.refuses = False
     store.probe()
     assert store.problem is None
@@ -150,7 +150,7 @@ def test_a_disk_that_refuses(store: Store, slow: Slow) -> None:
 
 
 def test_a_commit_that_fails_promises_nothing(store: Store, slow: Slow) -> None:
-    with pytest.raises(RuntimeError), store._db.transaction():
+    with pytest.raises(RuntimeError), store.database.transaction():
         raise RuntimeError
     disk = Disk(Path("/nowhere/log"))
     with pytest.raises(RuntimeError), disk.commit(durable=True):
@@ -180,7 +180,7 @@ def test_what_is_acknowledged_was_there_to_be_synchronised(
 
 def _states(folder: Path) -> dict[int, str]:
     store = Store(folder / "eddy.sqlite")
-    found = {record.id: record.state.value for record in store.jobs.page("a")}
+    found = {record.id: record.state.value for record in store.lists.page("a")}
     store.close()
     shutil.rmtree(folder)
     return found
@@ -188,9 +188,9 @@ def _states(folder: Path) -> dict[int, str]:
 
 def test_the_log_that_is_synchronised_is_the_one_in_use(tmp_path: Path, store: Store) -> None:
     """Also after it was taken into the data base and started again."""
-    store._db._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.submissions.add_job(JobRequest("a", "app"), 1.0)
-    file = store._db._disk._file
+    file = store.database._disk._file
     assert file is not None
     assert os.fstat(file).st_ino == (tmp_path / "eddy.sqlite-wal").stat().st_ino
     assert os.fstat(file).st_size > 0
@@ -219,5 +219,5 @@ def test_what_was_closed_in_order_is_shown_at_once(
     store.close()
     monkeypatch.setattr(os, "fdatasync", lambda file: pytest.fail("nothing was left to be synchronised"))
     following = Store(tmp_path / "eddy.sqlite")
-    assert [record.id for record in following.jobs.page("a")] == [1]
+    assert [record.id for record in following.lists.page("a")] == [1]
     following.close()

@@ -49,7 +49,7 @@ def test_every_schema_is_brought_to_the_newest(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "eddy.sqlite3"
     at(path, version, monkeypatch)
     store = Store(path)
-    assert [(job.id, job.state) for job in store.jobs.page(TENANT)][-1] == (1, JobState.SUCCEEDED)
+    assert [(job.id, job.state) for job in store.lists.page(TENANT)][-1] == (1, JobState.SUCCEEDED)
     assert store.outputs.read(TENANT, 1, "out") == expected(batch=3)
     assert {job.record.id for job in store.jobs.unfinished()} == {4, 5}
     operator = store.tenants.by_key("cd" * 32)
@@ -106,7 +106,7 @@ def test_a_damaged_record_does_not_end_a_migration(
         db.commit()
     with closing(Store(path)) as store:
         assert sum(store.jobs.tally.count_ended().values()) == 3
-        assert 2 in [job.id for job in store.jobs.page(None)]
+        assert 2 in [job.id for job in store.lists.page(None)]
     with closing(sqlite3.connect(path)) as db:
         ((closed_us,),) = db.execute("SELECT closed_us FROM job WHERE id = 1").fetchall()
     assert abs(closed_us / 1e6 - time.time()) < 600, "as if it had ended now"

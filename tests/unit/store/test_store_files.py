@@ -90,7 +90,7 @@ def test_what_is_on_disk_comes_before_the_row(store: Store, monkeypatch: pytest.
 
     put(store, b"the folders are there")
     finished(store, b"outputs too")
-    store._db._connection.set_trace_callback(lambda text: seen.append(text[:11]) if "PRAGMA" not in text else None)
+    store.database._connection.set_trace_callback(lambda text: seen.append(text[:11]) if "PRAGMA" not in text else None)
     monkeypatch.setattr(os, "fsync", note("fsync", os.fsync))
     monkeypatch.setattr(Path, "replace", note("rename", Path.replace))
     put(store, b"abc")

@@ -19,7 +19,7 @@ from eddy.store import Store
 from eddy.store.db import rows
 from eddy.store.db.database import Database, WriterLock, insert
 from eddy.store.db.rows import Commit
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def ask(tenant: str = "a", key: str = "", batch: int = 1) -> Submission:
 def commits(store: Store) -> list[str]:
     """Every COMMIT the store makes from now on."""
     seen: list[str] = []
-    store._db._connection.set_trace_callback(lambda text: seen.append(text) if text == "COMMIT" else None)
+    store.database._connection.set_trace_callback(lambda text: seen.append(text) if text == "COMMIT" else None)
     return seen
 
 
@@ -68,7 +68,7 @@ def test_a_refused_one_harms_no_other(store: Store) -> None:
         tuple, InvalidRequest, tuple, tuple, QuotaExceeded, RuntimeError, tuple,
     ]  # fmt: skip
     assert [number(each) for each in outcomes if isinstance(each, tuple)] == [1, 2, 3, 4]
-    assert [record.id for record in store.jobs.page(None)] == [4, 3, 2, 1]
+    assert [record.id for record in store.lists.page(None)] == [4, 3, 2, 1]
     assert len(store.events.list_events(None, None)) == 4
 
 
@@ -129,7 +129,7 @@ def test_reading_does_not_wait_for_a_transaction(tmp_path: Path) -> None:
     store = Store(tmp_path / "eddy.sqlite")
     record = store.submissions.add_job(ask().request, 0.0)[0]
     found: list[JobRecord] = []
-    with store._db.transaction() as db:
+    with store.database.transaction() as db:
         db.execute("DELETE FROM event")
         reader = threading.Thread(target=lambda: found.append(store.jobs.get("a", record.id)))
         reader.start()
@@ -175,13 +175,13 @@ def test_keys_are_looked_up_and_not_searched_for(store: Store, monkeypatch: pyte
     """What a submission takes does not grow with the keys that were ever used."""
     for number in range(5):
         store.submissions.add_job(ask(key=f"k{number}").request, 0.0)
-    plans, fresh = [], store._db.fresh_rows
+    plans, fresh = [], store.database.fresh_rows
 
     def explained(query: str, *values: object) -> list[sqlite3.Row]:
         plans.append([row["detail"] for row in fresh(f"EXPLAIN QUERY PLAN {query}", *values)])
         return fresh(query, *values)
 
-    monkeypatch.setattr(store._db, "fresh_rows", explained)
+    monkeypatch.setattr(store.database, "fresh_rows", explained)
     found = store.submissions.keys.find_jobs([ask(key=key).request for key in ("k1", "k3", "other")])
     assert sorted(key for _, key in found) == ["k1", "k3"]
     assert not [step for plan in plans for step in plan if step.startswith("SCAN idempotency")], plans

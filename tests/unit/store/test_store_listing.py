@@ -15,9 +15,9 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.submission_options import SubmissionOptions
 from eddy.store import Store
-from eddy.store.db.columns_to_list import _of_record
-from eddy.store.db.rows import Commit, dump_record
-from eddy.store.tables.listing import JobFilter, ListOrder, listing, microseconds
+from eddy.store.db.data_migrations import _of_record
+from eddy.store.db.rows import Commit, dump_record, microseconds
+from eddy.store.job_tables.listing import JobFilter, ListOrder, listing
 
 TENANTS, APPLICATIONS, RUNS = ("a", "b"), ("one", "two"), ("x", "y", "z")
 
@@ -50,7 +50,7 @@ def store() -> Store:
 def all_pages(store: Store, wanted: JobFilter, size: int) -> list[int]:
     found, after = list[int](), None
     while True:
-        page = store.jobs.find_page(wanted, size, after)
+        page = store.lists.find_page(wanted, size, after)
         found += [record.id for record in page.records]
         after = page.following
         if after is None:
@@ -114,7 +114,7 @@ def test_no_page_sorts_or_walks_through_what_came_before_it(store: Store, wanted
     plans = []
     for after in (None, (5, 5)):
         query, values = listing(_ordered(wanted, order), after, 50)
-        plan = [row["detail"] for row in store._db.rows(f"EXPLAIN QUERY PLAN {query}", *values)]
+        plan = [row["detail"] for row in store.database.rows(f"EXPLAIN QUERY PLAN {query}", *values)]
         assert not [step for step in plan if "TEMP B-TREE" in step], plan
         plans.append(plan)
     assert all("SEARCH" in plan[0] for plan in plans[1:]), plans
@@ -127,7 +127,7 @@ def _ordered(wanted: JobFilter, order: ListOrder) -> JobFilter:
 def test_a_tenants_page_walks_only_what_is_the_tenants(store: Store) -> None:
     """What others have of the same label takes none of one's time."""
     query, values = listing(JobFilter(tenant="a", labels=(("run", "x"),)), None, 50)
-    (first, *_) = [row["detail"] for row in store._db.rows(f"EXPLAIN QUERY PLAN {query}", *values)]
+    (first, *_) = [row["detail"] for row in store.database.rows(f"EXPLAIN QUERY PLAN {query}", *values)]
     assert "tenant=?" in first
 
 
@@ -138,7 +138,7 @@ def test_older_stores_are_listed_alike_afterwards(tmp_path: Path) -> None:
     ended = _with(kept[1], state=JobState.FAILED, ended_s=2.5)
     store.commit(Commit(jobs=((ended, {}),)))
     expected = [JobFilter(), JobFilter("a", applications=("one",)), JobFilter(order=ListOrder.ENDED)]
-    before = [store.jobs.find_page(wanted) for wanted in expected]
+    before = [store.lists.find_page(wanted) for wanted in expected]
     assert before[2].records == (ended,)
     store.close()
     with contextlib.closing(sqlite3.connect(path)) as db:
@@ -147,7 +147,7 @@ def test_older_stores_are_listed_alike_afterwards(tmp_path: Path) -> None:
         filled_in = [(*_of_record(record, bool(final)), number) for number, record, final in rows]
         db.executemany("UPDATE job SET submitted_us = ?, application = ?, ended_us = ? WHERE id = ?", filled_in)
         db.commit()
-    assert [Store(path).jobs.find_page(wanted) for wanted in expected] == before
+    assert [Store(path).lists.find_page(wanted) for wanted in expected] == before
 
 
 def test_a_record_that_cannot_be_read_does_not_stop_a_migration() -> None:
@@ -173,13 +173,13 @@ def test_a_feed_walks_only_what_is_the_tenants(
     store: Store, whose: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How much happens to others shows in no time of an answer."""
-    plans, rows = [], store._db.rows
+    plans, rows = [], store.database.rows
 
     def explained(query: str, *values: object) -> list[sqlite3.Row]:
         plans.append([row["detail"] for row in rows(f"EXPLAIN QUERY PLAN {query}", *values)])
         return rows(query, *values)
 
-    monkeypatch.setattr(store._db, "rows", explained)
+    monkeypatch.setattr(store.database, "rows", explained)
     store.events.list_events(whose, None, 7)
     store.events.before_last(whose, 5)
     assert not [step for plan in plans for step in plan if "TEMP B-TREE" in step], plans

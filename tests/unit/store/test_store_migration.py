@@ -73,7 +73,7 @@ def test_every_byte_is_a_file_afterwards(path: Path) -> None:
 def test_jobs_tenants_and_keys_are_as_they_were(path: Path) -> None:
     mine = [len(data) for tenant, _, data in was(path)["blobs"] if tenant == TENANT]
     store = Store(path)
-    states = [(record.id, record.state.value, record.items_done) for record in reversed(store.jobs.page(None))]
+    states = [(record.id, record.state.value, record.items_done) for record in reversed(store.lists.page(None))]
     assert states == [(1, "succeeded", 3), (2, "succeeded", 1), (3, "failed", 0), (4, "running", 1), (5, "queued", 0)]
     assert store.jobs.get(OTHER, 3).cause == "illegal-burst"
     assert store.tenants.get(TENANT).attributes == {"plan": "gold"}

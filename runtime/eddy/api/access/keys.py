@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from eddy.files import translate_os_errors, write_private
+from eddy.host.files import translate_os_errors, write_private
 from eddy.store.disk.secret import make_keyed_hash
 
 PREFIX = "eddy_"
@@ -28,16 +28,15 @@ class KeyHasher:
 
     Args:
         secret: At least 32 random bytes, kept next to the store.
+
+    Attributes:
+        hash: Answers the hash of a key, as tenants' records hold it.
     """
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < SECRET_BYTES:
             raise ValueError("the secret must have at least 32 bytes")
-        self._hash = make_keyed_hash(secret)
-
-    def hash(self, key: str) -> str:
-        """The hash of a key, as tenants' records hold it."""
-        return self._hash(key)
+        self.hash = make_keyed_hash(secret)
 
 
 def load_secret(path: Path, first: bool) -> bytes:

@@ -11,7 +11,7 @@ from eddy.core.errors import NotFound, RecordDamaged
 from eddy.core.jobs import PRIORITIES
 from eddy.core.leases import MOST_S
 from eddy.core.tenants import Quota, TenantRecord
-from eddy.files import damaged_file_error, translate_os_errors, write_private
+from eddy.host.files import damaged_file_error, translate_os_errors, write_private
 from eddy.store import Store
 from eddy.store.db.rows import Commit
 from eddy.store.upkeep.folder import DataFolder

@@ -39,12 +39,13 @@ class SessionAnswer(Answer):
 
 
 def open_session(
-    sessions: Sessions, key_hash: str, tenant: str, old: str, http: Request, response: Response
+    sessions: Sessions, key_hash: str, tenant: str, old: str, http: Request, response: Response, public_url: str = ""
 ) -> Session:
-    """A new session of a tenant's key, whose cookie the response sets; the one the browser had before ends."""
+    """A new session of a tenant's key, whose cookie the response sets; the one the browser had before ends. The cookie
+    goes over TLS alone where the request came so, or browsers reach the server so (`public_url`)."""
     sessions.close(old)
     cookie, session = sessions.open(key_hash, tenant)
-    secure = http.url.scheme == "https"
+    secure = http.url.scheme == "https" or public_url.startswith("https:")
     response.set_cookie(COOKIE, cookie, int(LIFE_S), httponly=True, samesite="strict", secure=secure)
     response.headers["Cache-Control"] = "no-store"
     return session

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from eddy.store.tables.logins import LoginRow
+from eddy.store.account_tables.logins import LoginRow
 
 COOKIE = "eddy_session"
 HEADER = "X-CSRF-Token"
@@ -52,7 +52,7 @@ class Session:
 
 
 class LogInWriter(Protocol):
-    """Keeps sessions over restarts; see `eddy.store.tables.logins.LoginTable`."""
+    """Keeps sessions over restarts; see `eddy.store.account_tables.logins.LoginTable`."""
 
     def all(self) -> tuple[LoginRow, ...]:
         """Those that are kept."""

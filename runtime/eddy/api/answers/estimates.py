@@ -57,15 +57,13 @@ class DryRun(Answer):
     estimate: ExpectedTimes | None = Field(description="Its start and end; null for a kernel that never ran.")
 
 
-def estimate_answer(estimate: JobEstimate | None, everyone: bool) -> ExpectedTimes | None:
-    """An estimate; None where there is none.
+def estimate_answer(estimate: JobEstimate, everyone: bool) -> ExpectedTimes:
+    """An estimate, as it is shown.
 
     Args:
         estimate: It.
         everyone: Whether the place counts everyone's jobs, as for an operator; else its tenant's alone.
     """
-    if estimate is None:
-        return None
     start = estimate.start
     return ExpectedTimes(
         at_s=estimate.at_s,
@@ -93,5 +91,5 @@ def dry_run_answer(request: JobRequest, trial: JobTrial, application: Applicatio
             LoadAhead(task=g.task, module=modules.get(g.task, ""), slot=g.slot, at_s=g.at_s, load_s=g.load_s)
             for g in trial.given
         ],
-        estimate=estimate_answer(trial.estimate, everyone),
+        estimate=None if trial.estimate is None else estimate_answer(trial.estimate, everyone),
     )

@@ -188,6 +188,7 @@ def build_explanation(
     life_ns, spent = spent_stretches(record, log, now_s)
     timed = [(e.what, _ns(e.at_s) - _ns(e.started_s)) for e in log if e.started_s is not None]
     helps = _helps(record, standing, ideal)
+    expected = None if standing is None else standing.estimate
     wait = None if standing is None else WaitShown(cause=standing.wait.cause, words=standing.wait.words)
     return Explained(
         job=number,
@@ -200,7 +201,7 @@ def build_explanation(
         items_ns=sum(ns for what, ns in timed if what is JobEventKind.ITEM_DONE),
         preempted=list(taken),
         would_help=helps,
-        estimate=None if standing is None else estimate_answer(standing.estimate, everyone),
+        estimate=None if expected is None else estimate_answer(expected, everyone),
         words=[*_life(record, life_ns, spent), *([wait.words] if wait else []), *_help_words(record, helps)],
     )
 

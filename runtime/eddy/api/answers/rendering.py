@@ -81,7 +81,7 @@ def job_answer(
         reuses=record.reuses,
         preemptions=record.preemptions,
         progress=Progress(done=record.items_done, total=record.batch),
-        estimate=estimate_answer(estimate, everyone),
+        estimate=None if estimate is None else estimate_answer(estimate, everyone),
         error=_job_error(record),
         kernel=_kernel(record.kernel) if record.kernel else None,
         outputs={name: f"{here}/outputs/{quote(name)}" for name in view.outputs(record, applications)} if done else {},

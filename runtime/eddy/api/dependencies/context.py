@@ -12,15 +12,14 @@ from eddy.api.access.identity_provider import IdentityProvider, OidcSettings
 from eddy.api.access.keys import KeyHasher
 from eddy.api.access.open_streams import OpenStreams
 from eddy.api.access.provider_calls import ProviderCalls
+from eddy.api.access.request_limits import InFlightRequests, TenantRateLimits, TokenBuckets
 from eddy.api.access.sessions import Sessions
 from eddy.api.access.sign_on_flows import SignOnFlows
-from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
 from eddy.api.access.uploads import UploadLimits, Uploads
 from eddy.api.answers.job_pages import RenderedJobs
 from eddy.api.dependencies.ports import JobEngine, StoreWriter
 from eddy.api.http.connections import ConnectionLimits
 from eddy.api.http.current_request import caller_in_use
-from eddy.api.http.in_flight import InFlightRequests
 from eddy.api.http.problems import KINDS
 from eddy.api.request_bodies.kinds import KindView
 from eddy.core.errors import BoardUnreachable

@@ -50,7 +50,7 @@ def owner_of(context: Context, viewer: TenantRecord, job: int) -> str:
 
 async def read(context: Context, call: Callable[[], T]) -> T:
     """Read the store: at once where nothing is on its way to the disk, else in a thread that can wait for it."""
-    return await anyio.to_thread.run_sync(call) if context.store.settling else call()
+    return await anyio.to_thread.run_sync(call) if context.store.database.settling else call()
 
 
 def answer(context: Context, record: JobRecord, estimate: JobEstimate | None = None, everyone: bool = False) -> Job:

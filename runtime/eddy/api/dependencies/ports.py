@@ -39,13 +39,13 @@ from eddy.hypervisor.sessions.launches import BuiltProgram
 from eddy.hypervisor.sessions.session import Counts, Session
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
+from eddy.store.account_tables.audit import Sign
+from eddy.store.board_tables.samples import Sample
 from eddy.store.bytes.partial import PartialBlob
 from eddy.store.bytes.uploads import Upload
 from eddy.store.db.bounds import JobBounds
-from eddy.store.tables.audit import Sign
+from eddy.store.job_tables.retention import EvictionCandidate
 from eddy.store.tables.notices import Notice
-from eddy.store.tables.retention import EvictionCandidate
-from eddy.store.tables.samples import Sample
 
 
 class OperatorPort(Protocol):
@@ -227,9 +227,16 @@ class _FaultCounter(Protocol):
     def fault(self, fault: Fault) -> None: ...
 
 
+class _DatabaseWriter(Protocol):
+    def settle(self) -> None: ...
+    def give_back(self) -> bool: ...
+
+
 class StoreWriter(Protocol):
     """What the API writes; as `Store` documents it. Jobs are the engine's: `JobEngine` takes and ends them."""
 
+    @property
+    def database(self) -> _DatabaseWriter: ...
     @property
     def keys(self) -> _KeyWriter: ...
     @property
@@ -256,5 +263,3 @@ class StoreWriter(Protocol):
     def samples(self) -> _SampleWriter: ...
     @property
     def happened(self) -> _FaultCounter: ...
-    def settle(self) -> None: ...
-    def give_back(self) -> bool: ...

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import ipaddress
 import json
 import secrets
 import struct
@@ -27,8 +28,9 @@ from starlette.types import Message, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from eddy.api.http.problems import KINDS, MEDIA_TYPE, document
+from eddy.core.errors import InvalidRequest
 from eddy.core.units import format_rate
-from eddy.logs import REQUEST_ID_HEADER
+from eddy.host.logs import REQUEST_ID_HEADER
 
 DIRECT = "eddy.direct"
 """In a request's `extensions`: `write` writes part of a body without a known length to the connection at once. It
@@ -36,6 +38,7 @@ answers False, and writes nothing, where the client has not read what was writte
 LOOK_S = 1.0
 """Most wall seconds between two looks at every connection."""
 NOT_HTTP = "What arrived is no request in HTTP/1.1: send one as RFC 9112 has it, and HTTPS only to a server with TLS."
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 MOST_PART = 1 << 16
 """Bytes of a head, of the lines around chunks or behind a body that has not come whole, at most."""
 READ_PATIENCE = 3
@@ -51,12 +54,42 @@ class ConnectionLimits:
         connections_per_client: Most at once of one address.
         patience_s: Wall time a request's head may take, and over which the rates are measured.
         bytes_per_s: Least rate at which a body comes, and at which an answer is read.
+        trusted_proxies: Whose word is taken for where a request comes from (`X-Forwarded-For`, `X-Forwarded-Proto`);
+            they carry the connections of many, so `connections_per_client` does not bound theirs.
     """
 
     connections: int = 512
     connections_per_client: int = 256
     patience_s: float = 10.0
     bytes_per_s: int = 1000
+    trusted_proxies: tuple[Network, ...] = ()
+
+    def is_proxy(self, address: str) -> bool:
+        """Whether an address is that of a proxy that is trusted."""
+        if not self.trusted_proxies:
+            return False
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(found.version == each.version and found in each for each in self.trusted_proxies)
+
+
+def parse_proxies(text: str) -> tuple[Network, ...]:
+    """The setting `trusted_proxies`.
+
+    Raises:
+        InvalidRequest: It names what is no network.
+    """
+    found = list[Network]()
+    for word in filter(None, map(str.strip, text.split(","))):
+        try:
+            found.append(ipaddress.ip_network(word))
+        except ValueError:
+            allowed = "addresses and networks with commas between, as 10.1.0.7,fd00::/64"
+            message = f"--trusted-proxies has {word!r:.100}; it must be {allowed}."
+            raise InvalidRequest(message, field="trusted_proxies", allowed=allowed) from None
+    return tuple(found)
 
 
 @dataclass(slots=True)
@@ -113,6 +146,8 @@ class Connections:
         """Take a new connection in; answers False where there is no room for it."""
         self._open[connection] = address
         mine = [each for each, whose in self._open.items() if whose == address]
+        if self.limits.is_proxy(address):
+            mine = []
         fits = (len(mine) <= self.limits.connections_per_client or _make_room(mine)) and (
             len(self._open) <= self.limits.connections or _make_room(list(self._open))
         )
@@ -424,3 +459,9 @@ def guard_connections(
     """
     connections = Connections(limits, on_slow)
     return lambda **arguments: GuardedProtocol(connections, **arguments)
+
+
+def proxy_options(limits: ConnectionLimits) -> dict[str, Any]:
+    """What `uvicorn.Config` is told of proxies: by itself it takes the word of whoever is on this machine."""
+    trusted = [str(each) for each in limits.trusted_proxies]
+    return {"proxy_headers": bool(trusted), "forwarded_allow_ips": trusted}

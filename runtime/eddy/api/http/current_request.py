@@ -25,3 +25,5 @@ cookie_in_use: ContextVar[str] = ContextVar("cookie_in_use", default="")
 """Cookie of the session it came with; "" where it came with the key itself, be there a cookie beside it or not."""
 caller_in_use: ContextVar[AnyTenant | None] = ContextVar("caller_in_use", default=None)
 """Who makes the request under way, once that is known."""
+AT_END = "eddy.at_end"
+"""In a request's scope, and copies of it: what is called when it has ended, however it did."""

@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from starlette.types import Scope
 
-from eddy.logs import count_lost_lines
+from eddy.host.logs import count_lost_lines
 
 
 class _LogLines(Collector):

@@ -28,8 +28,8 @@ from eddy.api.request_bodies.base import IDENTIFIER, IN_WORDS, NAME
 from eddy.api.request_bodies.strict_json import UnstorableValue, printable
 from eddy.core.errors import BoardUnreachable, EddyError, RecordDamaged, StorageFailed
 from eddy.core.units import format_bytes
-from eddy.distribution import install_hint
-from eddy.logs import request_id
+from eddy.host.distribution import install_hint
+from eddy.host.logs import request_id
 from eddy.store.disk.files import DamagedFile
 
 MEDIA_TYPE = "application/problem+json"

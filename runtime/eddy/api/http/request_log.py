@@ -13,10 +13,10 @@ import time
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from eddy.api.http import in_flight, problems
-from eddy.api.http.current_request import caller_in_use, key_in_use
+from eddy.api.http import problems
+from eddy.api.http.current_request import AT_END, caller_in_use, key_in_use
 from eddy.api.http.metrics import Metrics
-from eddy.logs import REQUEST_ID_HEADER, request_id
+from eddy.host.logs import REQUEST_ID_HEADER, request_id
 
 HEADER = REQUEST_ID_HEADER.encode()
 _FIT = re.compile(rb"[A-Za-z0-9._:/+=~-]{1,64}")
@@ -49,7 +49,7 @@ class RequestLogMiddleware:
         name, start_s, begun = _named(scope) or secrets.token_hex(8).encode(), time.perf_counter(), False
         token, line = request_id.set(name.decode()), _Line(start_s) if logged() else None
         caller_in_use.set(None)  # whoever asked before on this connection
-        in_flight.begin(scope)
+        scope[AT_END] = []
 
         async def named(message: Message) -> None:
             nonlocal begun
@@ -75,7 +75,8 @@ class RequestLogMiddleware:
             if not begun:  # else nothing but closing the connection can tell the client now; the server does
                 await answer(scope, receive, named)
         finally:
-            in_flight.end(scope)
+            for call in scope.pop(AT_END):
+                call()
             if line is not None:
                 line.write_line(scope)
             request_id.reset(token)

@@ -13,7 +13,8 @@ from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL
 from eddy.core.submission_options import MAX_LABELS
 from eddy.store.db.numbers import Numbers
-from eddy.store.tables.listing import JobFilter, ListOrder, Place, microseconds
+from eddy.store.db.rows import microseconds
+from eddy.store.job_tables.listing import JobFilter, ListOrder, Place
 
 _CURSOR = re.compile(r"([0-9]{1,16})\.([0-9]{1,18})")
 _MOST_UNIX_S = 1e10

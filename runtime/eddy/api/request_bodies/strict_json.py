@@ -46,8 +46,10 @@ class JsonRoute(APIRoute):
     """A route whose JSON body is read by `parse`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The route's handler, over a request that reads strictly."""
+        """The route's handler, over a request that reads strictly where there is something to read."""
         handle = super().get_route_handler()
+        if self.body_field is None:
+            return handle
 
         async def strictly(request: Request) -> Response:
             strict = isinstance(request, StrictRequest)

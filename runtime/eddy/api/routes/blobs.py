@@ -17,10 +17,10 @@ from eddy.api.answers.schemas import Blob, BlobPage
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import read
-from eddy.api.http.body_limit import drain
 from eddy.api.http.byte_ranges import IfMatch, IfNoneMatch, IfRange, Range, RangeRequest, answers, respond_bytes
 from eddy.api.http.openapi import refusals
 from eddy.api.http.problems import BodyTooLarge
+from eddy.api.http.request_checks import drain
 from eddy.api.request_bodies.base import SHA256
 from eddy.api.request_bodies.numbers import Decimal
 from eddy.core.errors import NotFound, QuotaExceeded
@@ -172,8 +172,8 @@ async def stored_bytes(context: Context, tenant: str, sha256: str) -> int | None
     store = context.store
     if not store.blobs.has(tenant, sha256):
         return None
-    if store.settling:
-        await context.uploads.on_disk(context.writer.settle)
+    if store.database.settling:
+        await context.uploads.on_disk(context.writer.database.settle)
     return store.blobs.size_bytes(tenant, sha256)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import anyio.to_thread
 from fastapi import APIRouter
 
-from eddy.api.access.token_buckets import FEW
+from eddy.api.access.request_limits import FEW
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.events import EventStream, StreamSource
 from eddy.api.dependencies.job_access import read

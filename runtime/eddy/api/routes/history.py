@@ -17,7 +17,7 @@ from eddy.api.dependencies.job_access import read
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import Answer
-from eddy.store.tables.samples import KEPT_S, thin_out
+from eddy.store.board_tables.samples import KEPT_S, thin_out
 
 router = APIRouter(prefix="/v1/history", tags=["operator"], responses=refusals(403))
 HOUR_S = 3600

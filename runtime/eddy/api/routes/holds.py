@@ -17,7 +17,7 @@ from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
-from eddy.store.tables.holds import OPERATOR, TENANT
+from eddy.store.job_tables.holds import OPERATOR, TENANT
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 

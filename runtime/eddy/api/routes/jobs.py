@@ -35,7 +35,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRecord
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
-from eddy.store.tables.outputs import OutputFile
+from eddy.store.job_tables.outputs import OutputFile
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
@@ -121,8 +121,8 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     wanted = query.wanted(query.tenant if viewer.admin else viewer.id, numbers)
     after = query.after(numbers)
     if after is not None:
-        await read(context, partial(context.store.jobs.check_place, wanted, after))
-    found = await read(context, partial(context.store.jobs.find_page, wanted, limit, after))
+        await read(context, partial(context.store.lists.check_place, wanted, after))
+    found = await read(context, partial(context.store.lists.find_page, wanted, limit, after))
     following = None if found.following is None else cursor_of(found.following, numbers)
     offer = context.catalogue.now
     known = [context.rendered.find(record, offer) for record in found.records]

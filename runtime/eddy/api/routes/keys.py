@@ -22,7 +22,7 @@ from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.api.request_bodies.tenants import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
-from eddy.store.tables.keys import MOST_KEYS, new_key_id, revoke_after
+from eddy.store.account_tables.keys import MOST_KEYS, new_key_id, revoke_after
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]

@@ -156,5 +156,5 @@ def _span(event: JobEvent, numbers: Numbers) -> Span | None:
 
 def _ended(store: Store, whose: str | None) -> list[JobRecord]:
     """The newest jobs that have ended; each state has an index of its own."""
-    found = [record for state in JobState if state.is_final for record in store.jobs.page(whose, state, limit=ENDED)]
+    found = [record for state in JobState if state.is_final for record in store.lists.page(whose, state, limit=ENDED)]
     return sorted(found, key=lambda record: -record.id)[:ENDED]

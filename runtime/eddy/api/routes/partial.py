@@ -12,9 +12,9 @@ from fastapi import APIRouter, Header, Request, Response
 from eddy.api.access.uploads import TooManyUploads
 from eddy.api.answers.schemas import Blob
 from eddy.api.dependencies.callers import Caller, Ctx
-from eddy.api.http.body_limit import drain
 from eddy.api.http.openapi import refusals
 from eddy.api.http.problems import BodyTooLarge
+from eddy.api.http.request_checks import drain
 from eddy.api.request_bodies.numbers import Decimal
 from eddy.api.routes.blobs import BYTES, Sha256, UploadBody, declared_bytes, stored_bytes
 from eddy.core.errors import Conflict, NotFound, QuotaExceeded

@@ -25,7 +25,8 @@ def log_in(body: Login, http: Request, response: Response, context: Ctx, old: Se
     The session the browser had before ends.
     """
     tenant = tenant_of_key(context, body.key)
-    session = open_session(context.sessions, context.hasher.hash(body.key), tenant.id, old, http, response)
+    key_hash, public_url = context.hasher.hash(body.key), context.settings.oidc.public_url
+    session = open_session(context.sessions, key_hash, tenant.id, old, http, response, public_url)
     return _answer(tenant, session)
 
 

@@ -29,7 +29,7 @@ from eddy.api.request_bodies.numbers import Decimal
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
-from eddy.store.tables.keys import MOST_KEYS, new_key_id, revoke_after
+from eddy.store.account_tables.keys import MOST_KEYS, new_key_id, revoke_after
 
 PATH = "/v1/session/sign-on"
 SIGNED_ON = "sign-on: "
@@ -121,7 +121,7 @@ def _let_in(http: Request, context: Context, flow: Flow, claims: Mapping[str, An
     else:
         answer = RedirectResponse("/", 303)
         _, made = _make_key(context, role, label)
-        open_session(context.sessions, made.key_hash, made.tenant, old, http, answer)
+        open_session(context.sessions, made.key_hash, made.tenant, old, http, answer, provider.settings.public_url)
     answer.delete_cookie(FLOW_COOKIE, path=PATH)
     answer.headers["Cache-Control"] = "no-store"
     return answer

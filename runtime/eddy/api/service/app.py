@@ -5,6 +5,7 @@ them."""
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -17,6 +18,7 @@ from fastapi_offline import FastAPIOffline
 from eddy.api.access.identity_provider import IdentityProvider
 from eddy.api.access.keys import KeyHasher
 from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.request_limits import InFlightRequests
 from eddy.api.access.sessions import Sessions
 from eddy.api.access.uploads import Uploads
 from eddy.api.dependencies.callers import caller
@@ -24,11 +26,8 @@ from eddy.api.dependencies.context import ApiSettings, Context
 from eddy.api.dependencies.events import words
 from eddy.api.dependencies.ports import JobEngine, StoreWriter
 from eddy.api.http import openapi, problems
-from eddy.api.http.body_limit import BodyLimitMiddleware
-from eddy.api.http.in_flight import InFlightRequests
-from eddy.api.http.method_middleware import MethodMiddleware
 from eddy.api.http.metrics import Metrics
-from eddy.api.http.query_middleware import QueryMiddleware
+from eddy.api.http.request_checks import RequestChecks
 from eddy.api.http.request_log import RequestLogMiddleware
 from eddy.api.request_bodies.event_protocol import HEARTBEAT
 from eddy.api.request_bodies.jobs import submission_model
@@ -61,17 +60,18 @@ from eddy.api.routes import (
     usage,
 )
 from eddy.api.service.calendar_service import CalendarService
-from eddy.api.service.clock_jumps import ClockJumpDetector, watch_clock
+from eddy.api.service.clock_jumps import watch_clock
 from eddy.api.service.gauges import GaugeCollector
 from eddy.api.service.history_recorder import HistoryRecorder
 from eddy.api.service.notice_service import NoticeService
 from eddy.api.service.purge_service import PurgeService
 from eddy.api.service.retention import keep_within_quota
+from eddy.core.clock_jumps import ClockJumpDetector
 from eddy.core.errors import EddyError
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent
+from eddy.host.notify import READY, STOPPING, Notifier
 from eddy.hypervisor.engine.event_fanout import EventFanout
-from eddy.notify import READY, STOPPING, Notifier
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
 from eddy.web import dashboard
@@ -187,7 +187,8 @@ def create_app(
             group.start_soon(CalendarService(context).run)
             group.start_soon(NoticeService(context).run)
             group.start_soon(context.standing.watch)
-            group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), ClockJumpDetector())
+            clock = ClockJumpDetector(time.time, time.monotonic)
+            group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), clock)
             group.start_soon(tell_manager, Notifier())
             yield
             group.cancel_scope.cancel()
@@ -200,10 +201,10 @@ def create_app(
     every = routes(context.kinds)
     app.router.routes.extend(every)
     dashboard.install(app)
-    app.add_middleware(QueryMiddleware, routes=every, caller=caller)
-    app.add_middleware(MethodMiddleware)
     app.add_middleware(
-        BodyLimitMiddleware,
+        RequestChecks,
+        routes=every,
+        caller=caller,
         limit_bytes=context.settings.max_body_bytes,
         blob_limit_bytes=context.settings.max_blob_bytes,
     )

@@ -10,13 +10,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from eddy import distribution
 from eddy.api.dependencies.context import Context
 from eddy.core.faults import Fault
 from eddy.core.jobs import JobState
 from eddy.core.leases import LeaseState
 from eddy.core.records import JobEventKind, SlotStatus, WaitCause
 from eddy.core.sessions import SessionFigures, SessionRecord, SessionState
+from eddy.host import distribution
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.cores.market_report import market_answer
 from eddy.hypervisor.engine.lease_service import LeaseStatus

@@ -15,7 +15,7 @@ from eddy.board.selftest.sensors import temperatures
 from eddy.core.errors import StorageFailed
 from eddy.core.jobs import JobState
 from eddy.hypervisor.cores.market_report import market_answer
-from eddy.store.tables.samples import Sample, mean_of
+from eddy.store.board_tables.samples import Sample, mean_of
 
 LOOK_S, LOOKS = 5.0, 12
 """Wall seconds between two looks, and looks of which a sample is the mean."""

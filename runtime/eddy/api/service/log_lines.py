@@ -11,11 +11,11 @@ import logging
 
 import structlog
 
-from eddy import logs
+from eddy.host import logs
 
 
 def configure(level: str, form: str) -> None:
-    """Have everything that is logged written so, as `eddy.logs.configure` has it, structlog's records among it."""
+    """Have everything that is logged written so, as `eddy.host.logs.configure` has it, structlog's records among it."""
     logs.configure(level, form)
     threshold = getattr(logging, level.upper())
     structlog.configure(

@@ -50,8 +50,8 @@ class NoticeService:
         self._context, self._wall_s = context, wall_s
         self._busy: dict[str, str] = {}
         """Subscriptions that a message is on its way to, and whose they are."""
-        self._rests: dict[str, float] = {}
-        """When a subscriber is tried again whose receiver failed, whatever else waits for it."""
+        self._rests: dict[str, tuple[float, float]] = {}
+        """Since when and until when a subscriber rests whose receiver failed, whatever else waits for it."""
         self._mails = anyio.CapacityLimiter(MAILS_AT_ONCE)
 
     async def run(self) -> None:
@@ -134,7 +134,7 @@ class NoticeService:
         now_s, hurried = self._wall_s(), self._context.hurried
         while hurried:
             self._rests.pop(hurried.pop(), None)
-        resting = {name for name, until_s in self._rests.items() if until_s > now_s}
+        resting = {name for name, (since_s, until_s) in self._rests.items() if since_s <= now_s < until_s}
         due = await anyio.to_thread.run_sync(self._context.store.notices.due, now_s, {*self._busy, *resting})
         for each in self._admit(due):
             self._busy[each.subscription] = each.tenant
@@ -192,7 +192,7 @@ class NoticeService:
             state = DeliveryState.FAILED if delay_s is None else DeliveryState.WAITING
             next_s = now_s + (delay_s or 0.0) * random.uniform(1 - JITTER, 1 + JITTER)
             if delay_s is not None:
-                self._rests[delivery.subscription] = next_s
+                self._rests[delivery.subscription] = now_s, next_s
         changed = dataclasses.replace(
             delivery,
             state=state,

@@ -4,20 +4,25 @@ works: a step at a time, with as long a rest after each, so that nobody who writ
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import anyio
 import anyio.to_thread
 import structlog
 
 from eddy.api.dependencies.context import Context
+from eddy.core.clock_jumps import ClockJumpDetector
 from eddy.core.errors import EddyError, StorageFailed
 
 PERIOD_S = 2.0
 """Wall seconds between two looks."""
 NOTE_S = 3600.0
 """Wall seconds between two entries of the audit log about jobs that go by themselves: it only grows."""
+BELIEVED_S = 3600.0
+"""Wall seconds after a jump of the wall clock before jobs go because of their age: one set too far ahead by mistake is
+set right meanwhile."""
 CANCEL_S = 10.0
 """Wall seconds for which a board is waited for that is to end a job of a tenant that is removed."""
 _log = structlog.get_logger("eddy.api")
@@ -28,10 +33,20 @@ class PurgeService:
 
     Args:
         context: The server's.
+        wall_s: Seconds since 1970.
+        steady_s: Seconds that never jump.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(
+        self,
+        context: Context,
+        wall_s: Callable[[], float] = time.time,
+        steady_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._context, self._steady_s = context, steady_s
+        self._clock = ClockJumpDetector(wall_s, steady_s)
+        self._believed_s = steady_s()
+        """When ages are believed again."""
         self._noted: tuple[float, int] | None = None
         """When jobs that go were last noted, and how many had gone in all by then."""
 
@@ -51,12 +66,16 @@ class PurgeService:
             StorageFailed: The disk refused; what is gone is gone, what is not is whole.
         """
         store, bounds = self._context.store, self._context.settings.retention
+        if self._clock.measure_jump():
+            self._believed_s = self._steady_s() + BELIEVED_S
+        if self._steady_s() < self._believed_s:
+            bounds = dataclasses.replace(bounds, max_age_s=0.0)
         if await anyio.to_thread.run_sync(store.purge.is_due, bounds):
             await anyio.to_thread.run_sync(self._note)
             await _taken(self._context.writer.purge.purge_excess(bounds))
         for tenant in store.tenants.list_leaving():
             await self._remove(tenant)
-        while await anyio.to_thread.run_sync(self._context.writer.give_back):
+        while await anyio.to_thread.run_sync(self._context.writer.database.give_back):
             await anyio.sleep(0)
 
     def _note(self) -> None:

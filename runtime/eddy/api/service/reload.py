@@ -15,11 +15,11 @@ from typing import Protocol
 import anyio.to_thread
 import structlog
 
-from eddy import logs
 from eddy.api.access.uploads import UploadLimits
 from eddy.api.dependencies.context import Context
 from eddy.api.service.tls import TlsFiles
 from eddy.core.errors import EddyError
+from eddy.host import logs
 from eddy.settings import Value
 from eddy.store.db.bounds import JobBounds
 

@@ -15,12 +15,11 @@ from typing import Any
 import structlog
 import uvicorn
 
-from eddy import logs, presence, signals
 from eddy.api.access.keys import KeyHasher, load_secret
 from eddy.api.access.operator_account import ensure_operator
 from eddy.api.dependencies.context import ApiSettings, Context
 from eddy.api.dependencies.policy import policy_in_force
-from eddy.api.http.connections import guard_connections
+from eddy.api.http.connections import guard_connections, proxy_options
 from eddy.api.request_bodies.kinds import ServedKind
 from eddy.api.service import descriptors, log_lines
 from eddy.api.service.app import create_app
@@ -37,6 +36,7 @@ from eddy.core.errors import BoardUnreachable
 from eddy.core.faults import Fault
 from eddy.core.leases import LeaseRules
 from eddy.gpu.compilation.compiler import Compiler
+from eddy.host import logs, presence, signals
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner
@@ -266,6 +266,7 @@ class Server:
             ),
             ssl_certfile=None if tls is None else tls.certificate,
             ssl_keyfile=None if tls is None else tls.key,
+            **proxy_options(self.settings.api.connections),
         )
         beside: list[Callable[[], Coroutine[Any, Any, None]]] = []
         if self._reloader is not None:

@@ -15,7 +15,7 @@ from eddy.api.service.listen_socket import QUEUE
 
 
 class ServingLoop(uvicorn.Server):
-    """uvicorn's loop, with the signals left to `eddy.signals`.
+    """uvicorn's loop, with the signals left to `eddy.host.signals`.
 
     Its own way raises a signal again as soon as the loop has ended: the process would be gone before anything is
     closed.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
-from eddy.files import is_exposed
+from eddy.host.files import is_exposed
 
 
 @dataclass(frozen=True, slots=True)

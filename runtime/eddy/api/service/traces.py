@@ -17,7 +17,7 @@ import structlog
 from eddy.api.dependencies.context import Context
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
-from eddy.distribution import install_hint
+from eddy.host.distribution import install_hint
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eddy import logs
 from eddy.board.images.image_files import image_of, read_manifest
 from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
-from eddy.trust import generate as generate
-from eddy.trust import load_key as load_key
-from eddy.trust import load_trusted_keys, verify_signature
+from eddy.host import logs
+from eddy.host.trust import generate as generate
+from eddy.host.trust import load_key as load_key
+from eddy.host.trust import load_trusted_keys, verify_signature
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

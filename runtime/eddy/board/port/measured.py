@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from eddy.core.errors import InvalidRequest
-from eddy.files import translate_os_errors, write_private
+from eddy.host.files import translate_os_errors, write_private
 
 WORD_BYTES = 4
 """Of the configuration port of UltraScale+ (UG570)."""

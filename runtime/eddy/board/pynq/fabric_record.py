@@ -20,7 +20,7 @@ from typing import Any
 
 from eddy.board.port.clock import since_boot_s
 from eddy.board.pynq.fpga_manager import PARTIAL_NAME
-from eddy.files import write_private
+from eddy.host.files import write_private
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 OVERLAYS = Path("/sys/kernel/config/device-tree/overlays")

@@ -32,7 +32,7 @@ from eddy.board.pynq.fpga_manager import to_binary
 from eddy.core.errors import ImageRefused, InvalidRequest
 from eddy.core.slots import Image
 from eddy.core.units import format_bytes
-from eddy.files import translate_os_errors, write_private
+from eddy.host.files import translate_os_errors, write_private
 
 SHELL, ACCELERATOR, OURS = "shell.json", "accel.json", "eddy"
 _FOLDER = re.compile(r"(.+)_slot([0-9]{1,9})")

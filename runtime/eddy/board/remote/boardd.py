@@ -13,7 +13,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from eddy import logs, signals
 from eddy.board.port.profile import Profile, load_profile
 from eddy.board.pynq.pynq import PynqBoard
 from eddy.board.remote.boardd_server import SOCKET_MODE, ensure_unused
@@ -23,7 +22,8 @@ from eddy.board.remote.factory import open_board
 from eddy.board.remote.journal import Journal
 from eddy.board.remote.notary import SUFFIX, serve_notary
 from eddy.core.errors import InvalidRequest
-from eddy.files import PRIVATE_FOLDER, FolderLock, translate_os_errors
+from eddy.host import logs, signals
+from eddy.host.files import PRIVATE_FOLDER, FolderLock, translate_os_errors
 
 
 def serve(

@@ -19,7 +19,7 @@ from eddy.board.pynq.pynq import PynqBoard
 from eddy.board.remote.boardd_calls import Calls, Wait
 from eddy.board.remote.journal import Journal
 from eddy.core.errors import Conflict, InvalidRequest
-from eddy.notify import READY, STOPPING, Notifier
+from eddy.host.notify import READY, STOPPING, Notifier
 
 SOCKET_MODE = 0o660
 SEND_TIMEOUT_S = 5.0

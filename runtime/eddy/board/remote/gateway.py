@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from eddy.board.port import wire
 from eddy.core.errors import BoardUnreachable, EddyError, InvalidRequest, Unauthorized
-from eddy.trust import load_key, public_key, verify_signature
+from eddy.host.trust import load_key, public_key, verify_signature
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from eddy.board.port.port import BoardEvent, EventKind
-from eddy.files import PRIVATE
+from eddy.host.files import PRIVATE
 
 _log = logging.getLogger(__name__)
 

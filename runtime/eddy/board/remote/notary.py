@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eddy import trust
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, StorageDamaged
-from eddy.files import PRIVATE_FOLDER, damaged_file_error, translate_os_errors
+from eddy.host import trust
+from eddy.host.files import PRIVATE_FOLDER, damaged_file_error, translate_os_errors
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eddy import signals
 from eddy.cli.support.options import BOARD, PROFILE, AsJson, option
 from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status, write_text
 from eddy.core.errors import InvalidRequest
+from eddy.host import signals
 
 if TYPE_CHECKING:
     from eddy.board.port.port import BoardPort
@@ -64,7 +64,7 @@ def board_test(
             )
             if key is not None:
                 from eddy.board.selftest.board_test import canonical
-                from eddy.trust import load_key
+                from eddy.host.trust import load_key
 
                 document["signature"] = load_key(key).sign(canonical(document)).hex()
         if out is not None:
@@ -163,7 +163,7 @@ def load_signed_report(path: Path, trusted_keys: Path | None) -> dict[str, Any]:
         InvalidRequest: It cannot be read, or no trusted key signed it as it is.
     """
     from eddy.board.selftest.board_test import canonical
-    from eddy.trust import load_trusted_keys, verify_signature
+    from eddy.host.trust import load_trusted_keys, verify_signature
 
     try:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

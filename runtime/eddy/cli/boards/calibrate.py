@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from eddy import signals
 from eddy.cli.support.options import BOARD, PROFILE, AsJson, default, option
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.errors import InvalidRequest
 from eddy.core.units import format_rate
+from eddy.host import signals
 
 if TYPE_CHECKING:
     from eddy.hypervisor.cores.calibration import MemoryCalibration

@@ -23,9 +23,8 @@ from eddy.cli.support.options import KEY, PROFILE, URL, AsJson, Key, Url, defaul
 from eddy.cli.support.output import FAILED, print_json
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.units import format_size
-from eddy.distribution import SHIPPED, advise_install, install_hint, source_tree
-from eddy.files import free_bytes
-from eddy.store.upkeep.folder import findings
+from eddy.host.distribution import SHIPPED, advise_install, install_hint, source_tree
+from eddy.host.files import free_bytes
 
 GIB = 1 << 30
 MEMORY_BYTES, DISK_BYTES = 3 * GIB // 2, GIB
@@ -209,6 +208,8 @@ def _data(data: str) -> Iterator[Diagnosis]:
         " (--max-output-bytes), or name another folder with --data"
     )
     yield Diagnosis("data room", free > DATA_BYTES, f"{format_size(free)} free in {there}", advice)
+    from eddy.store.upkeep.folder import findings
+
     for check, fine, found, advice in findings(folder):
         yield Diagnosis(check, fine, found, advice)
 

@@ -8,7 +8,6 @@ import email.utils
 import os
 import re
 import shutil
-import sqlite3
 import stat
 import subprocess
 import time
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from eddy import distribution
 from eddy.core.errors import EddyError
+from eddy.host import distribution
 from eddy.settings import SETTINGS
 
 Finding = tuple[str, bool, str, str]
@@ -66,6 +65,8 @@ def _latest_entry_s(database: Path) -> float:
 
 def _ask(database: Path, query: str) -> object:
     """The first value a query answers; None where there is none, or no data base that can be read."""
+    import sqlite3
+
     if not database.is_file():
         return None
     mode = "mode=ro" if database.with_name(database.name + "-wal").exists() else "immutable=1"

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from eddy import logs, signals
 from eddy.cli.support.options import AsJsonReady, default, option
 from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.core.errors import InvalidRequest
-from eddy.notify import READY, STOPPING, Notifier
+from eddy.host import logs, signals
+from eddy.host.notify import READY, STOPPING, Notifier
 
 
 def gateway(

@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 
-from eddy.board.pynq.competing_loaders import find_running_loaders
 from eddy.cli.boards.install_files import (
     CURRENT,
     GATEWAY,
@@ -30,7 +29,7 @@ from eddy.cli.boards.install_files import (
 from eddy.cli.support.options import PROFILE, AsJson, option
 from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
-from eddy.files import translate_os_errors
+from eddy.host.files import translate_os_errors
 
 DATA = ("var/lib/eddy", "var/lib/eddy-boardd", "var/cache/eddy", "run/eddy")
 """Folders that the services make and fill."""
@@ -156,6 +155,8 @@ def _gateway_there(root: Path) -> tuple[str, ...]:
 
 def _stop_other_loaders(live: bool) -> None:
     """End daemons that load designs; the files keep them from starting again."""
+    from eddy.board.pynq.competing_loaders import find_running_loaders
+
     for loader in find_running_loaders() if live else ():
         there = [unit for unit in loader.units if any(Path(folder, unit).exists() for folder in UNIT_FOLDERS)]
         _manage(live, ["systemctl", "stop", *there])
@@ -166,7 +167,7 @@ def _stop_other_loaders(live: bool) -> None:
 
 def _put_bitstreams(root: Path, profile: str, package: Path, required: bool) -> None:
     from eddy.board.images.package import checked, put
-    from eddy.trust import load_trusted_keys
+    from eddy.host.trust import load_trusted_keys
 
     keys = path_below(root, TRUSTED)
     names = checked(package, profile, load_trusted_keys(keys if keys.is_dir() else None), required)

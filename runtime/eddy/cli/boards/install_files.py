@@ -12,8 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from eddy.board.pynq.competing_loaders import LOADERS
-
 CURRENT, PREVIOUS = PurePosixPath("opt/eddy/current"), PurePosixPath("opt/eddy/previous")
 """Links to the environment in use and to the one before it."""
 USER, GROUP = "eddy", "eddy-board"
@@ -194,8 +192,6 @@ UNITS = ("eddy-boardd.service", "eddy-serve.service")
 GATEWAY = "eddy-gateway.service"
 """Not started by itself, nor at boot."""
 SYSTEM_UNITS = PurePosixPath("etc/systemd/system")
-OTHER_LOADERS = tuple(unit for loader in LOADERS for unit in loader.units)
-"""Units of daemons that load designs, and of what has them load one at boot."""
 UNIT_FOLDERS = ("/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
 """Where systemd looks for them."""
 
@@ -216,11 +212,14 @@ def files(profile: str, python: str = "python3.10", gateway: bool = False) -> tu
         python: Folder of the environment's packages below `lib`.
         gateway: Whether the gateway's unit is one of them.
     """
+    from eddy.board.pynq.competing_loaders import LOADERS
+
+    others = [unit for loader in LOADERS for unit in loader.units]
     filled = {"profile": profile, "python": python}
     units = {**dict(zip(UNITS, (_BOARDD, _SERVE), strict=True)), **({GATEWAY: _GATEWAY} if gateway else {})}
     return (
         *(InstalledFile(SYSTEM_UNITS / name, text.format(**filled)) for name, text in units.items()),
-        *(InstalledFile(SYSTEM_UNITS / f"{name}.d" / "eddy.conf", _NOT_BESIDE_EDDY) for name in OTHER_LOADERS),
+        *(InstalledFile(SYSTEM_UNITS / f"{name}.d" / "eddy.conf", _NOT_BESIDE_EDDY) for name in others),
         InstalledFile(PurePosixPath("usr/lib/sysusers.d/eddy.conf"), _SYSUSERS),
         InstalledFile(PurePosixPath("etc/udev/rules.d/70-eddy.rules"), _UDEV),
     )

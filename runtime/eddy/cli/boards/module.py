@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from eddy import distribution
 from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import allowed_words, print_json
 from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound
-from eddy.packages.manifests import load_module_manifest
+from eddy.host import distribution
 
 if TYPE_CHECKING:
     from eddy_sim.modcheck.finding import Finding
@@ -222,6 +219,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Build a module and check it against the slot contract; exit 1 where it fails a check."""
+    from eddy.packages.manifests import load_module_manifest
+
     try:
         path = find_manifest(module, source_root(Path.cwd()))
         module = load_module_manifest(path).module
@@ -238,6 +237,9 @@ def check(
 
 def print_checks(module: str, findings: Sequence[Finding], took_s: float) -> None:
     """Show what checks found, as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
     passed = all(finding.passed for finding in findings)
     table = Table("check", "", "what, or why not", title=f"{module}: {'passed' if passed else 'failed'}")
     for finding in findings:

@@ -13,7 +13,7 @@ from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import print_json
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.units import format_bytes
-from eddy.distribution import install_hint
+from eddy.host.distribution import install_hint
 
 if TYPE_CHECKING:
     from eddy_sim.importing.package import ImportedKernel

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from eddy import logs, signals
 from eddy.cli.support import configuration
 from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import BOARD, PROFILE, AsJsonReady, default, option
 from eddy.cli.support.output import BOARD as BOARD_FAILED
 from eddy.cli.support.output import errors_in_one_line, print_json, print_status
 from eddy.core.errors import InvalidRequest
+from eddy.host import logs, signals
 
 if TYPE_CHECKING:
     from eddy.api.service.reload import Reloader
@@ -84,6 +84,7 @@ def serve(
     max_connections_per_client: Annotated[int, option("max_connections_per_client")] = default(
         "max_connections_per_client"
     ),
+    trusted_proxies: Annotated[str, option("trusted_proxies")] = default("trusted_proxies"),
     request_timeout_s: Annotated[float, option("request_timeout_s")] = default("request_timeout_s"),
     min_bytes_per_s: Annotated[int, option("min_bytes_per_s")] = default("min_bytes_per_s"),
     trusted_packages: Annotated[str, option("trusted_packages")] = default("trusted_packages"),
@@ -128,7 +129,7 @@ def serve(
     logs.guard_stdout()
     with signals.catch_signals(), signals.call_on_reload(early), errors_in_one_line(as_json):
         try:
-            from eddy import memory_tuning
+            from eddy.host import memory_tuning
 
             memory_tuning.limit_heaps()
             with memory_tuning.pause_collection():
@@ -160,9 +161,9 @@ def _run(settings: ServerSettings, reloader: Reloader, has_file: bool, beside: l
     Raises:
         typer.Exit: The hypervisor stopped by itself.
     """
-    from eddy import interpreter_switching, memory_tuning
     from eddy.api.service.server import Server
     from eddy.api.service.tls import is_plaintext
+    from eddy.host import interpreter_switching, memory_tuning
 
     built = partial(
         Server, settings, progress=lambda text: print_status(f"eddy: {text}"), reloader=reloader, beside=beside

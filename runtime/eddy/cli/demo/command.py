@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy import signals
 from eddy.cli.support.installed import not_installed
 from eddy.cli.support.options import PROFILE, AsJson, default, option
 from eddy.cli.support.output import FAILED, Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.units import format_duration
+from eddy.host import signals
 
 
 def demo(

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from eddy_sim.reference import image_compression as reference
 
-from eddy import signals
 from eddy.api.service.server import Server, ServerSettings
 from eddy.board.model.model_memory import GrantedMemory
 from eddy.board.model.model_modules import Behaviour
@@ -24,6 +23,7 @@ from eddy.board.model.paced import PacedModelBoard
 from eddy.board.port.profile import load_profile
 from eddy.cli.support.installed import bitstreams_folder
 from eddy.cli.support.output import print_status
+from eddy.host import signals
 from eddy.packages.catalogue import Catalogue, load_catalogue
 from eddy.packages.modules import ModuleManifest
 from eddy.pool.agent.agent import AgentSettings, agent_beside

@@ -24,7 +24,7 @@ def keygen(
     ],
 ) -> None:
     """Make a key pair to sign with."""
-    from eddy.trust import generate
+    from eddy.host.trust import generate
 
     with errors_in_one_line():
         generate(path)

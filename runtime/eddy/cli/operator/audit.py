@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sqlite3
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -73,10 +72,12 @@ def verify_log(
     shows too where it was put back to an older state, or written again by somebody who has the server's secret. Without
     boardd, a head that was kept elsewhere (--head) shows the same. Works beside a running server.
     """
+    import sqlite3
+
     from eddy.api.access.keys import KeyHasher, load_secret
+    from eddy.store.account_tables.audit import load_entry, read_head, verify
     from eddy.store.db.database import text_or_bytes
     from eddy.store.db.faults import storage_errors
-    from eddy.store.tables.audit import load_entry, read_head, verify
     from eddy.store.upkeep.folder import open_existing
 
     folder = Path(data).expanduser()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,6 +44,8 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Make a pool's folder of a backup. Boards drop what they have of the pool that went on, and join this one."""
+    import asyncio
+
     with errors_in_one_line(as_json):
         from eddy.pool.servers.pool_backup import unpack
 
@@ -69,7 +70,9 @@ def _place(folder: Path) -> Any:
 
 async def _renewed(folder: Path) -> None:
     """Tell the pool of a folder from the one that it is a copy of, at an address that nobody else knows."""
-    from eddy.files import write_private
+    import asyncio
+
+    from eddy.host.files import write_private
     from eddy.pool.connection.credentials import PoolAccess
     from eddy.pool.jetstream.link import open_pool
     from eddy.pool.jetstream.naming import renew_pool_numbers

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eddy import logs, signals
 from eddy.cli.pools import backups
 from eddy.cli.support.installed import bitstreams_folder, not_installed
 from eddy.cli.support.local import connect
@@ -21,6 +20,7 @@ from eddy.cli.support.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, 
 from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 from eddy.core.errors import EddyError, InvalidRequest, NotFound
 from eddy.core.units import format_bits_rate, format_size
+from eddy.host import logs, signals
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -226,6 +226,7 @@ def serve(
     max_connections_per_client: Annotated[int, option("max_connections_per_client")] = default(
         "max_connections_per_client"
     ),
+    trusted_proxies: Annotated[str, option("trusted_proxies")] = default("trusted_proxies"),
     retention_age_s: Annotated[float, option("retention_age_s")] = default("retention_age_s"),
     retention_jobs: Annotated[int, option("retention_jobs")] = default("retention_jobs"),
     retention_jobs_per_tenant: Annotated[int, option("retention_jobs_per_tenant")] = default(
@@ -240,7 +241,7 @@ def serve(
     logs.guard_stdout()
     with signals.catch_signals(), errors_in_one_line(as_json):
         _installed()
-        from eddy.api.http.connections import ConnectionLimits
+        from eddy.api.http.connections import ConnectionLimits, parse_proxies
         from eddy.api.service import log_lines
         from eddy.pool.head.head_server import Head, HeadSettings
         from eddy.pool.placement.replanning import ReplanSettings
@@ -261,7 +262,9 @@ def serve(
             replan=ReplanSettings(replan_factor, replan_interval_s),
             patience_s=patience_s,
             creds=pool_creds,
-            connections=ConnectionLimits(max_connections, max_connections_per_client),
+            connections=ConnectionLimits(
+                max_connections, max_connections_per_client, trusted_proxies=parse_proxies(trusted_proxies)
+            ),
             retention=JobBounds(retention_age_s, retention_jobs, retention_jobs_per_tenant),
             folder=folder / "heads",
         )

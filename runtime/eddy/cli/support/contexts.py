@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
-from eddy.files import is_exposed, translate_os_errors, write_private
+from eddy.host.files import is_exposed, translate_os_errors, write_private
 
 ENVIRONMENT = "EDDY_CONTEXTS"
 

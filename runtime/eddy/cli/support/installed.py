@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.distribution import advise_install, source_tree
+from eddy.host.distribution import advise_install, source_tree
 
 
 def bitstreams_folder(given: str) -> Path:

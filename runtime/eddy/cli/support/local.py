@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eddy import presence
 from eddy.cli.support import contexts
 from eddy.cli.support.options import UnsetDefault
+from eddy.host import presence
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:

@@ -23,12 +23,12 @@ from typing import Any, TextIO
 
 import typer
 
-from eddy import logs
 from eddy.cli.support.installed import not_installed
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.units import format_bytes
-from eddy.distribution import find_extra
-from eddy.signals import Stopped
+from eddy.host import logs
+from eddy.host.distribution import find_extra
+from eddy.host.signals import Stopped
 
 OK, FAILED, USAGE, UNREACHABLE, REFUSED, BOARD, STORAGE = 0, 1, 2, 3, 4, 5, 6
 """Exit codes: done; a job or a check failed; arguments, files or settings here are wrong; nothing answers; the server

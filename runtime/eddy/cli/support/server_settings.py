@@ -10,7 +10,7 @@ from typing import Any
 from eddy.api.access.identity_provider import OidcSettings
 from eddy.api.access.uploads import UploadLimits
 from eddy.api.dependencies.context import ApiSettings
-from eddy.api.http.connections import ConnectionLimits
+from eddy.api.http.connections import ConnectionLimits, parse_proxies
 from eddy.api.service.server import ServerSettings
 from eddy.api.service.tls import TlsFiles
 from eddy.cli.support.installed import bitstreams_folder, not_installed
@@ -73,6 +73,7 @@ def _api_settings(told: Mapping[str, Any]) -> ApiSettings:
             connections_per_client=told["max_connections_per_client"],
             patience_s=told["request_timeout_s"],
             bytes_per_s=told["min_bytes_per_s"],
+            trusted_proxies=parse_proxies(told["trusted_proxies"]),
         ),
         uploads=UploadLimits(
             uploads=told["max_uploads"],

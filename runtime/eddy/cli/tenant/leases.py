@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +14,10 @@ from eddy.cli.support.durations import parse_duration
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
-from eddy.client.client import Client
 from eddy.core.units import format_duration
+
+if TYPE_CHECKING:
+    from eddy.client import Client
 
 app = typer.Typer(help="A slot, or the board, for a person: held for a stated time.", no_args_is_help=True)
 

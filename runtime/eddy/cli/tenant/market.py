@@ -13,7 +13,7 @@ from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.errors import InvalidRequest, NotFound
-from eddy.distribution import install_hint
+from eddy.host.distribution import install_hint
 
 SPEEDUPS = {"entitlement": "--", "promised_speedup": "-", "modelled_speedup": ":", "measured_speedup": "-"}
 """What is drawn of one's own numbers, and how."""

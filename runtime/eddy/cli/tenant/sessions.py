@@ -11,7 +11,6 @@ import typer
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
-from eddy.client.transport.request_values import quote_segment
 from eddy.core.units import format_duration, format_size
 
 app = typer.Typer(help="Sessions: memory that stays on the board, and launches on it.", invoke_without_command=True)
@@ -52,6 +51,8 @@ def sessions(
 @app.command()
 def show(session: SessionName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """Show what a session holds and has done."""
+    from eddy.client.transport.request_values import quote_segment
+
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.transport.json("GET", f"/v1/sessions/{quote_segment(session)}")
     if as_json:
@@ -64,6 +65,8 @@ def show(session: SessionName, url: Url = URL, key: Key = KEY, as_json: AsJson =
 @app.command()
 def close(session: SessionName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     """Close a session: what runs of it is stopped, its memory given back."""
+    from eddy.client.transport.request_values import quote_segment
+
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.transport.json("DELETE", f"/v1/sessions/{quote_segment(session)}")
     if as_json:

@@ -15,7 +15,7 @@ from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import USAGE, errors_in_one_line, print_json, print_status
 from eddy.cli.top.frame import COLUMNS, LINES, frame
 from eddy.cli.top.server_poll import look
-from eddy.distribution import install_hint
+from eddy.host.distribution import install_hint
 
 
 def top(

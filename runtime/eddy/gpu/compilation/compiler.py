@@ -21,7 +21,6 @@ from pathlib import Path
 
 from eddy.core.errors import CompilationFailed, QuotaExceeded
 from eddy.core.units import format_bytes
-from eddy.files import translate_os_errors
 from eddy.gpu.compilation import library, sandbox, toolchain
 from eddy.gpu.compilation.calling_convention import RESERVED, with_standard_calls
 from eddy.gpu.compilation.confine import NOBODY
@@ -41,6 +40,7 @@ from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loop
 from eddy.gpu.work_items.item_pairs import with_item_pairs
 from eddy.gpu.work_items.item_parameter import LOOP_STUB, STUB, thread_item_id
 from eddy.gpu.work_items.local_placement import share_locals
+from eddy.host.files import translate_os_errors
 
 _log = logging.getLogger(__name__)
 MAX_SOURCE_BYTES = 8 << 20

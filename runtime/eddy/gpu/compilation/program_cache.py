@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from eddy.core.errors import StorageFailed
-from eddy.files import write_private
 from eddy.gpu.programs.program import Program
+from eddy.host.files import write_private
 
 _log = logging.getLogger(__name__)
 CACHE_BYTES = 256 << 20

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from eddy.core.errors import EddyError
-from eddy.distribution import install_hint
+from eddy.host.distribution import install_hint
 
 LIBRARY = Path(__file__).resolve().parents[1] / "library"
 

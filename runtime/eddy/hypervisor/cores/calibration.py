@@ -21,7 +21,7 @@ from eddy.board.port.port import BoardDescription, BoardPort
 from eddy.board.port.profile import load_profile, profile_names
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.slots import Image
-from eddy.files import write_private
+from eddy.host.files import write_private
 from eddy.hypervisor.cores.tenant_estimates import ClusterKind
 from eddy.model.slowdown import ClusterParameters, MemoryLaw, fit_memory_law
 from eddy.policy.price.view import ClusterMachine

@@ -26,6 +26,7 @@ from eddy.core.applications import Application
 from eddy.core.leases import LeaseRules
 from eddy.core.records import SlotStatus
 from eddy.core.slots import Pool
+from eddy.host.memory_tuning import pause_collection
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.engine.board_events import BoardEvents
 from eddy.hypervisor.engine.commands import Commands
@@ -55,7 +56,6 @@ from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.work import BoardWork, JobKind
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.tenant_memory import MOST_PART, TenantMemory
-from eddy.memory_tuning import pause_collection
 from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
@@ -339,6 +339,7 @@ class Engine:
         inputs += self._overdue.take_overdue(self.machine.jobs)
         inputs += self.commits.take_stored_outputs(self.machine.jobs)
         inputs += self.sessions.take_inputs(self.now_s, self.machine)
+        self.sessions.room.go_on()
         inputs += self.leases.take_inputs(self.now_s, self.machine)
         if not inputs and self._wake_s() <= self.now_s:
             inputs.append(m.Wake())

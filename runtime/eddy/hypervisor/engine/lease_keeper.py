@@ -20,6 +20,7 @@ from functools import partial
 
 from eddy.board.port.port import Access, BoardEvent, BoardPort, BoardState, EventKind, Grant, Launch, SlotPhase
 from eddy.core.applications import Application, BufferRole, BufferSpec
+from eddy.core.clock_jumps import ClockJumpDetector
 from eddy.core.errors import BoardUnreachable, Conflict, EddyError, NotFound
 from eddy.core.leases import LEASE_TRANSITIONS, LeaseKind, LeaseOptions, LeaseRecord, LeaseRules, LeaseState
 from eddy.core.slots import Pool
@@ -56,6 +57,7 @@ class LeaseKeeper:
         work: Of every job that has not ended.
         rules: What holds for all leases.
         wall_s: Seconds since 1970.
+        steady_s: Seconds that never jump.
     """
 
     def __init__(
@@ -66,9 +68,11 @@ class LeaseKeeper:
         work: dict[int, BoardWork],
         rules: LeaseRules,
         wall_s: Callable[[], float] = time.time,
+        steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._board, self._buffers, self._work = store, board, buffers, work
-        self.rules, self._wall_s = rules, wall_s
+        self.rules, self._wall_s, self.steady_s = rules, wall_s, steady_s
+        self._clock = ClockJumpDetector(wall_s, steady_s)
         self._live: dict[int, LiveLease] = {}
         self._inbox: deque[Callable[[], Iterable[m.Input]]] = deque()
         self._due, self._look_s = False, 0.0
@@ -83,11 +87,14 @@ class LeaseKeeper:
         """Ask for a lease; durable when this returns, and in the queue.
 
         Raises:
-            QuotaExceeded: The tenant has as many as it may.
+            QuotaExceeded: The tenant has as many as it may, or its budget of slot time has no room for it.
         """
         now_s = self._wall_s()
-        record = self._store.leases.add(lambda name: LeaseRecord(0, name, tenant, options, now_s), most)
-        self._inbox.append(partial(self._take_in, LiveLease(record, now_s)))
+        with self._changing:  # no two of them take the same room
+            if options.kind is LeaseKind.SLOT:
+                self._store.submissions.checks.check_lease(tenant, options.lasts_s)
+            record = self._store.leases.add(lambda name: LeaseRecord(0, name, tenant, options, now_s), most)
+        self._inbox.append(partial(self._take_in, LiveLease(record, self.steady_s())))
         return record
 
     def get(self, name: str) -> LiveLease:
@@ -101,27 +108,36 @@ class LeaseKeeper:
         if record.state.is_final or (live is None and record.state is not LeaseState.QUEUED):
             why = f"Lease {name} has ended ({record.cause or record.state.value}); ask for another one."
             raise NotFound(why, field="lease", asked=name, state=record.state.value, cause=record.cause)
-        return live or LiveLease(record, record.asked_unix_s)
+        return live or LiveLease(record, self.steady_s())
 
     def release(self, name: str, cause: str) -> None:
         """Have a lease end; the next step begins that."""
         self._inbox.append(partial(self._begin_close, self.get(name).record.number, cause))
 
-    def extend(self, name: str, ends_unix_s: float) -> LeaseRecord:
-        """Have a lease end later or earlier, or one that waits be asked for longer.
+    def extend(self, name: str, more_s: float, check: Callable[[float], None] = lambda lasts_s: None) -> LeaseRecord:
+        """Have a lease end later, or one that waits be asked for longer.
+
+        Args:
+            name: Its id.
+            more_s: Wall seconds.
+            check: Raises where it may not last so long in all.
 
         Raises:
             Conflict: It is about to end, or its slot is wanted for something else.
+            QuotaExceeded: Its tenant's budget of slot time has no room for that.
         """
         with self._changing:
             record = self._store.leases.get(name)
             if record.state in (LeaseState.CLOSING, LeaseState.ENDED) or record.notice:
                 why = record.notice or record.cause or "it is about to end"
                 raise Conflict(f"Lease {name} cannot be extended: {why}.", field="lease", state=record.state.value)
-            lasts_s = ends_unix_s - (record.begins_unix_s if record.begins_unix_s is not None else record.asked_unix_s)
+            lasts_s = record.options.lasts_s + more_s
+            check(lasts_s)
+            if record.options.kind is LeaseKind.SLOT:
+                self._store.submissions.checks.check_lease(record.tenant, more_s)
             changed = dataclasses.replace(record, options=dataclasses.replace(record.options, lasts_s=lasts_s))
-            if record.begins_unix_s is not None:
-                changed = dataclasses.replace(changed, ends_unix_s=ends_unix_s)
+            if record.ends_unix_s is not None:
+                changed = dataclasses.replace(changed, ends_unix_s=record.ends_unix_s + more_s)
             self._keep(changed)
         return changed
 
@@ -139,10 +155,11 @@ class LeaseKeeper:
             modules = frozenset(name for name, images in pipeline.fits.items() if index in images)
             free = slot.phase is Phase.FREE
             slots.append(LeasableSlot(index, single, modules if single else frozenset(), free, slot.drained))
-        used = {number: live.used_unix_s for number, live in self._live.items()}
+        now_unix_s, now_s = self._wall_s(), self.steady_s()
+        used = {number: now_unix_s - (now_s - live.used_s) for number, live in self._live.items()}
         leases = tuple(live.record for _, live in sorted(self._live.items()))
         removed = frozenset(each.tenant for each in leases if self._store.tenants.is_removed(each.tenant))
-        return LeaseView(self._wall_s(), tuple(slots), leases, used, self.rules, removed)
+        return LeaseView(now_unix_s, tuple(slots), leases, used, self.rules, removed)
 
     def follow(self, number: int, wake: Callable[[], None]) -> None:
         """Call `wake` whenever something happened to a lease, from the engine's thread."""
@@ -163,8 +180,8 @@ class LeaseKeeper:
     @property
     def is_driving(self) -> bool:
         """Whether a holder is at work, so that the board's time is to go on."""
-        now_s = self._wall_s()
-        return any(live.listening or (live.held and live.used_unix_s + DRIVING_S > now_s) for live in self.live)
+        now_s = self.steady_s()
+        return any(live.listening or (live.held and live.used_s + DRIVING_S > now_s) for live in self.live)
 
     def pace(self, quantum_s: float, busy: bool) -> float:
         """How long the next wait for the board may be, in board seconds: while holders alone are at work, no longer
@@ -211,6 +228,7 @@ class LeaseKeeper:
     def take_inputs(self, _now_s: float, machine: Machine) -> list[m.Input]:
         """What the machine is told of requests, and of what time brought."""
         inputs: list[m.Input] = []
+        self._follow_clock()
         came = bool(self._inbox)
         while self._inbox:
             inputs += self._inbox.popleft()()
@@ -222,6 +240,7 @@ class LeaseKeeper:
     def observe(self, outcome: m.StepResult, machine: Machine, _now_s: float) -> list[m.Input]:
         """See what a step of the machine came to: slots that are free, loads and memory that have ended."""
         inputs: list[m.Input] = []
+        self._follow_clock()
         for number in outcome.ended:
             live = self._live.get(lease_of(number) or 0)
             if live is not None:
@@ -236,6 +255,14 @@ class LeaseKeeper:
             if before != live.standing:
                 self._wake(live)
         return inputs
+
+    def _follow_clock(self) -> None:
+        """Move the ends of leases along with a jump of the wall clock: each lasts as long as was asked for."""
+        step_s = self._clock.measure_jump()
+        for live in self.live if step_s else ():
+            begins_s, ends_s = live.record.begins_unix_s, live.record.ends_unix_s
+            if begins_s is not None and ends_s is not None:
+                self._change(live, begins_unix_s=begins_s + step_s, ends_unix_s=ends_s + step_s)
 
     def _take_in(self, live: LiveLease) -> list[m.Input]:
         self._live[live.record.number] = live
@@ -266,7 +293,7 @@ class LeaseKeeper:
         if record.state is LeaseState.PREPARING and self._is_ready(live, machine):
             now_s = self._wall_s()
             self._change(live, state=LeaseState.ACTIVE, begins_unix_s=now_s, ends_unix_s=now_s + record.options.lasts_s)
-            live.used_unix_s = now_s
+            live.used_s = self.steady_s()
             live.wanted.update({slot: record.options.module for slot in record.slots if record.options.module})
         if record.state is LeaseState.CLOSING:
             return self._go_on_closing(live, machine)
@@ -415,7 +442,7 @@ class LeaseKeeper:
         self._inbox.clear()
         work: dict[int, BoardWork] = {}
         for record in self._store.leases.open():
-            live = LiveLease(record, self._wall_s())
+            live = LiveLease(record, self.steady_s())
             if record.number in before:
                 live.take_over(before[record.number])
             self._live[record.number] = live

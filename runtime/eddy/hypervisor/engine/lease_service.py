@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -92,7 +91,7 @@ class LeaseService:
         slots = self._engine.machine.slots
         modules = {slot: slots[slot].module if slot in live.held else "" for slot in record.slots}
         buffer = self._buffer(record) if live.memory else None
-        figures = live.figures(place, 0 if buffer is None else buffer.address, modules, time.time())
+        figures = live.figures(place, 0 if buffer is None else buffer.address, modules, self._keeper.steady_s())
         return LeaseStatus(record, figures, expected_s)
 
     @property
@@ -140,10 +139,9 @@ class LeaseService:
             QuotaExceeded: It would last longer than it may.
             Conflict: It is about to end.
         """
-        record = self._engine.store.leases.get(name)
-        self._check_time(quota, record.options.lasts_s + more_s)
-        ends_s = record.ends_unix_s if record.ends_unix_s is not None else record.asked_unix_s + record.options.lasts_s
-        return await self._turning.request(self._keeper.extend, name, ends_s + more_s)
+        return await self._turning.request(
+            self._keeper.extend, name, more_s, lambda lasts_s: self._check_time(quota, lasts_s)
+        )
 
     async def release(self, name: str, cause: str) -> None:
         """Have a lease end; it has ended when this returns, unless a load of its slot takes longer than `END_S`."""
@@ -289,7 +287,7 @@ class LeaseService:
         return self._engine.buffers.find(lease_job(record.number), MEMORY)
 
     def _used(self, live: LiveLease) -> None:
-        live.used_unix_s = time.time()
+        live.used_s = self._keeper.steady_s()
 
     async def _on_board(self, live: LiveLease, slot: int, call: Callable[..., T], *arguments: object) -> T:
         """Make a call about a slot that is held in the board's thread, and have the board's time go on."""

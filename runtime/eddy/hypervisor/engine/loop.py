@@ -44,8 +44,7 @@ from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.store import Store
-from eddy.store.tables.submission import Submission
-from eddy.store.tables.submissions import LAST_ID, draft
+from eddy.store.job_tables.submissions import LAST_ID, Submission, draft
 
 
 class Hypervisor:

@@ -171,7 +171,7 @@ class OutputWriter:
                 for job, names in loose.items():
                     self._store.outputs.trim(job, names)
                 if promised:
-                    self._store.settle()
+                    self._store.database.settle()
             except Exception as failure:
                 with self._changed:
                     self._failure, self._loose = failure, {**loose, **self._loose}

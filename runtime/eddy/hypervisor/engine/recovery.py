@@ -67,9 +67,9 @@ from eddy.hypervisor.machine.translate import (
 from eddy.hypervisor.slots.pools import PoolSlots
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.store import Store
+from eddy.store.account_tables.usage import ACCOUNTED
 from eddy.store.db.field_types import parse_finite
 from eddy.store.db.rows import Commit, StoredJob
-from eddy.store.tables.usage import ACCOUNTED
 
 _log = logging.getLogger(__name__)
 LOAD_EVENTS = (EventKind.CONFIGURED, EventKind.CONFIGURATION_FAILED)

@@ -143,7 +143,7 @@ class SessionKeeper:
     def close(self, session: Session, cause: str = "closed") -> None:
         """Have a session end; that it is to is durable when this returns."""
         self.keep(session, SessionState.CLOSING, cause)
-        self._store.settle()
+        self._store.database.settle()
         self._inbox.append(partial(self._begin_close, session, cause))
 
     def has_ended(self, name: str) -> bool:
@@ -183,7 +183,7 @@ class SessionKeeper:
     @property
     def pending(self) -> bool:
         """Whether there is something to do at once."""
-        return bool(self._inbox or self._active)
+        return bool(self._inbox or self._active or self.room.is_reading)
 
     def take_inputs(self, now_s: float, machine: Machine) -> list[m.Input]:
         """What the machine is told now.
@@ -419,6 +419,7 @@ class SessionKeeper:
         self.life = secrets.token_hex(8)
         self._inbox.clear()
         self._active.clear()
+        self.room.forget()
         done = _ended_launches(events)
         before, self._open, self._by_number = self._open, {}, {}
         for record in self._store.sessions.open():

@@ -22,7 +22,7 @@ from eddy.hypervisor.engine.session_keeper import SessionKeeper, session_spec
 from eddy.hypervisor.intake.compilations import Compilations
 from eddy.hypervisor.intake.kernels import KernelPlanner
 from eddy.hypervisor.jobs.buffers import arena_bytes
-from eddy.hypervisor.sessions.commands import Command
+from eddy.hypervisor.sessions.commands import Command, LaunchCommand
 from eddy.hypervisor.sessions.launches import BuiltProgram
 from eddy.hypervisor.sessions.session import MOST_PROGRAMS, Counts, Session
 
@@ -94,9 +94,10 @@ class SessionService:
 
         Raises:
             InvalidRequest: This board gives kernels whole clusters or has none, or never has so much memory.
-            QuotaExceeded: The tenant has as many sessions as it may.
+            QuotaExceeded: The tenant has as many sessions as it may, or its budget of the day is used up.
         """
         await self._turning.ready.wait()
+        await self._check_budget(tenant)
         self._planner.require_cluster()
         if self._engine.price is None:
             message = "This server gives each kernel a whole cluster (`--price whole`): sessions share cores."
@@ -159,10 +160,12 @@ class SessionService:
         Raises:
             NotFound: There is no such session, or it has ended.
             InvalidRequest: The batch's numbers do not go on.
-            QuotaExceeded: Too much waits already.
+            QuotaExceeded: Too much waits already; or a launch is in it, and the tenant's budget of the day is used up.
         """
         await self._turning.ready.wait()
         session = self.get(name, tenant)
+        if any(isinstance(each.body, LaunchCommand) for each in batch.commands):
+            await self._check_budget(session.record.tenant)
         known = batch.known if batch.life == self._keeper.life else 0
         goes_on = batch.life in ("", self._keeper.life)
         if (batch.commands and goes_on) or known:
@@ -174,6 +177,17 @@ class SessionService:
         results = tuple(each for each in tuple(session.stream.results) if each[0] > known)
         running = tuple(session.running)
         return BatchAnswer(self._keeper.life, session.state, session.cause, session.taken, results, running)
+
+    async def _check_budget(self, tenant: str) -> None:
+        """See that a tenant has something of its budget of the day left, as for a kernel job.
+
+        Raises:
+            QuotaExceeded: It has not.
+        """
+        store = self._engine.store
+        quota = store.tenants.quota(tenant)
+        if quota.max_slot_s is not None or quota.max_core_s is not None:
+            await anyio.to_thread.run_sync(store.submissions.checks.check_budget, tenant, 0.0)
 
     def _open(self, session: Session) -> Session:
         """The session as it is now: after a recovery it is another object."""

@@ -11,8 +11,8 @@ from eddy.hypervisor.engine.lag_writer import LagWriter
 from eddy.hypervisor.forecast.estimator_feed import EstimatorFeed
 from eddy.hypervisor.jobs.metering import nanoseconds
 from eddy.hypervisor.jobs.slot import MachineSlot
-from eddy.store.tables.epochs import Epochs
-from eddy.store.tables.usage import ACCOUNTED, Usage, UsageRow, day_of
+from eddy.store.account_tables.usage import ACCOUNTED, Usage, UsageRow, day_of
+from eddy.store.board_tables.epochs import Epochs
 
 ACCOUNT_S = 1.0
 """Wall seconds between two times that use is written down."""

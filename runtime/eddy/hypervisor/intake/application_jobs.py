@@ -19,7 +19,7 @@ from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.bytes.blob_file import BlobFile
 from eddy.store.db.rows import StoredJob
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 
 Constants = Mapping[tuple[str, str], bytes]
 """What packages ship for constant buffers, by (application, buffer)."""

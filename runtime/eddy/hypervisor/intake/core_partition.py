@@ -26,7 +26,7 @@ from eddy.hypervisor.jobs.plan import Plan
 from eddy.hypervisor.jobs.work import Fetch, JobMemory
 from eddy.packages.modules import ModuleKind, ModuleManifest
 from eddy.store import Store
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 
 REGION = "region:"
 """Begins the name of a kernel's one buffer; the module it is laid out for follows."""

@@ -25,7 +25,7 @@ from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 
 
 class IntakeEngine(Protocol):
@@ -211,7 +211,7 @@ class Intake:
             for submission, outcome in zip(submissions, outcomes, strict=True):
                 if not isinstance(outcome, Exception) and outcome[1]:
                     self._arrived(made[id(submission)], outcome[0])
-        self._store.settle()
+        self._store.database.settle()
         return [outcome if isinstance(outcome, Exception) else outcome[0] for outcome in outcomes]
 
     def accept_array(self, requests: Sequence[JobRequest], works: Sequence[Work | None]) -> tuple[JobRecord, ...]:
@@ -245,7 +245,7 @@ class Intake:
                 work = made[place]
                 assert work is not None
                 self._arrived(work, record)
-        self._store.settle()
+        self._store.database.settle()
         return records
 
     def _still_there(self, submission: Submission) -> Submission:
@@ -280,7 +280,7 @@ class Intake:
         with self._arrival_lock:
             record = self._store.jobs.request_cancel(tenant, job)
             self._inbox.append(m.Cancel(job, record.cancel_asked_unix_s))
-        self._store.settle()
+        self._store.database.settle()
         return record
 
     def cancel_array(self, tenant: str, first: int) -> None:
@@ -293,7 +293,7 @@ class Intake:
         with self._arrival_lock:
             numbers = self._store.arrays.request_cancel(tenant, first)
             self._inbox += [m.Cancel(job, time.time()) for job in numbers]
-        self._store.settle()
+        self._store.database.settle()
 
     # Slots and policies -------------------------------------------------------------------------------------------
 
@@ -311,7 +311,7 @@ class Intake:
             self._store.remember(DRAINED.format(slot), because, wait=False)
             self._show(slot, because)
             self._inbox.append(m.Drain(slot, because) if because else m.Undrain(slot))
-        self._store.settle()
+        self._store.database.settle()
 
     def close_soon(self, closing: Mapping[int, tuple[float, str]]) -> None:
         """Have the next step know which slots close by calendar; see `messages.CloseSoon`. Nothing is kept: who keeps
@@ -372,4 +372,4 @@ class Intake:
 
     def _settle(self, kept: tuple[str, str] | None) -> None:
         if kept is not None:
-            self._store.settle()
+            self._store.database.settle()

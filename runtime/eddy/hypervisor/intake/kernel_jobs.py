@@ -26,7 +26,7 @@ from eddy.hypervisor.machine.translate import item_name
 from eddy.packages.modules import ModuleManifest
 from eddy.store import Store
 from eddy.store.db.rows import StoredJob
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 
 
 @dataclass(frozen=True, slots=True)

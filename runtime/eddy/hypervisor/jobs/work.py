@@ -22,7 +22,7 @@ from eddy.packages.modules import ModuleManifest, no_check
 from eddy.store import Store
 from eddy.store.bytes.blob_file import BlobFile
 from eddy.store.db.rows import StoredJob
-from eddy.store.tables.submission import Submission
+from eddy.store.job_tables.submissions import Submission
 
 Fetch = Callable[[str], BlobFile]
 """Gives a blob of the job's tenant, by its SHA-256."""

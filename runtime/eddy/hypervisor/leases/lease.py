@@ -40,7 +40,7 @@ class LiveLease:
 
     Attributes:
         record: As it is kept.
-        used_unix_s: When its holder was last heard of.
+        used_s: When its holder was last heard of, by a clock that never jumps.
         wanted: By slot, what it is to be loaded with.
         asked: Those of them that the machine was told of.
         loading: Slots that are being loaded for it.
@@ -55,7 +55,7 @@ class LiveLease:
     """
 
     record: LeaseRecord
-    used_unix_s: float
+    used_s: float
     wanted: dict[int, str] = field(default_factory=dict)
     asked: set[int] = field(default_factory=set)
     loading: set[int] = field(default_factory=set)
@@ -72,7 +72,7 @@ class LiveLease:
 
     def take_over(self, before: LiveLease) -> None:
         """Go on with what was known before a recovery."""
-        self.used_unix_s, self.accesses, self.interrupts = before.used_unix_s, before.accesses, before.interrupts
+        self.used_s, self.accesses, self.interrupts = before.used_s, before.accesses, before.interrupts
         self.bytes_moved = before.bytes_moved
 
     def lost(self, slot: int, why: str) -> None:
@@ -87,14 +87,14 @@ class LiveLease:
         """Changes with everything somebody may wait for."""
         return self.record.state, len(self.held), len(self.wanted), len(self.said)
 
-    def figures(self, position: int, address: int, modules: dict[int, str], now_unix_s: float) -> LeaseFigures:
+    def figures(self, position: int, address: int, modules: dict[int, str], now_s: float) -> LeaseFigures:
         """As it is shown.
 
         Args:
             position: In the queue.
             address: Of its memory.
             modules: What its slots hold.
-            now_unix_s: Wall time.
+            now_s: By the clock of `used_s`.
         """
         return LeaseFigures(
             position,
@@ -104,7 +104,7 @@ class LiveLease:
             self.accesses,
             self.interrupts,
             self.bytes_moved,
-            max(0.0, now_unix_s - self.used_unix_s),
+            max(0.0, now_s - self.used_s),
             "; ".join(f"slot {slot}: {why}" for slot, why in sorted(self.said.items())),
         )
 

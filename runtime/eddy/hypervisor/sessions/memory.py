@@ -53,9 +53,11 @@ class Unpacked:
             at += size
 
 
-def pack_memory(session: Session) -> bytes:
-    """What a session holds, for a file."""
-    return b"".join([session.directory.image(), *(session.read_piece(at, size) for at, size in session.spans())])
+def pack_memory(session: Session) -> Iterator[bytes]:
+    """What a session holds, for a file, piece by piece; nothing of it may change meanwhile."""
+    yield session.directory.image()
+    for at, size in session.spans():
+        yield session.read_piece(at, size)
 
 
 def unpack_memory(packed: bytes, region_bytes: int) -> Unpacked | None:

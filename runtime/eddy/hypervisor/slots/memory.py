@@ -20,10 +20,12 @@ class MemoryClaim:
     Attributes:
         tenant: Whose it is.
         bytes: How much of the arena.
+        stays: Whether it runs nothing and is given back when its holder likes: a session's or a lease's.
     """
 
     tenant: str
     bytes: int
+    stays: bool = False
 
 
 class MemoryQueue:
@@ -35,6 +37,10 @@ class MemoryQueue:
 
     A job whose tenant holds so much that it would have more than its part waits for its own, and others pass it. Who
     holds nothing may ask for anything: what could never be had was refused before.
+
+    Sessions and leases end when people like, not when their work is done. So all of them together, whoever's they are,
+    have no more than one tenant's part, and the rest is left to jobs; one that would have more waits for others of its
+    kind, and jobs of its tenant pass it too.
 
     Args:
         most: Bytes that the jobs of a tenant hold together at most; None for any number.
@@ -50,6 +56,8 @@ class MemoryQueue:
         """Jobs that have memory."""
         self._bytes: dict[str, int] = {}
         """By tenant: what its jobs have, or have asked for, together."""
+        self._staying_bytes = 0
+        """What sessions and leases have, or have asked for."""
 
     def __contains__(self, number: int) -> bool:
         """Whether a job stands in the queue."""
@@ -75,9 +83,9 @@ class MemoryQueue:
         """Bytes that the jobs of a tenant hold together at most; None for any number."""
         return None if self._most is None else self._most()
 
-    def fits(self, job: Job) -> bool:
-        """Whether a job's tenant would have no more than its part with it."""
-        return self._fits(job)
+    def waits_for_its_own(self, job: Job) -> bool:
+        """Whether a job's tenant would have more than its part with it."""
+        return not self._fits(job)
 
     def adopt(self, job: Job) -> None:
         """Recover a job as it was."""
@@ -86,7 +94,7 @@ class MemoryQueue:
 
     def request(self, job: Job) -> bool:
         """A job needs its memory: whether it is to be asked for now. Else it stands in the queue."""
-        if not self._fits(job) or self._comes_later(job.spec.tenant):
+        if not self._fits(job) or self._waits_for_stays(job) or self._comes_later(job):
             self._wait(job)
             return False
         self._ask(job)
@@ -124,7 +132,7 @@ class MemoryQueue:
         """Who is next in the queue, to be asked for now; None where somebody was, or nobody waits."""
         if not self._lines or self._asked:
             return None
-        heads = [(self._count(tenant), line[0]) for tenant, line in self._fitting_lines()]
+        heads = [(self._count(tenant), head) for tenant, head in self._fitting_heads()]
         if not heads:
             return None
         job = self._waiting[min(heads)[1][1]]
@@ -154,16 +162,29 @@ class MemoryQueue:
         """Jobs of a tenant that have memory."""
         return sum(each.tenant == tenant for each in self._holders.values())
 
-    def _comes_later(self, tenant: str) -> bool:
-        """Whether somebody stands in the queue whom a job of a tenant that comes now is not asked for before."""
-        if tenant in self._lines:
+    def _comes_later(self, job: Job) -> bool:
+        """Whether somebody stands in the queue whom a job that comes now is not asked for before."""
+        tenant = job.spec.tenant
+        if self._head(self._lines.get(tenant, [])) is not None:
             return True
-        counts = [self._count(each) for each, _ in self._fitting_lines()]
+        counts = [self._count(each) for each, _ in self._fitting_heads()]
         return bool(counts) and self._count(tenant) >= min(counts)
 
-    def _fitting_lines(self) -> list[tuple[str, list[Age]]]:
-        """Tenants that wait, with their jobs; but those that wait for memory of their own."""
-        return [(tenant, line) for tenant, line in self._lines.items() if self._fits(self._waiting[line[0][1]])]
+    def _head(self, line: list[Age]) -> Age | None:
+        """The first of a tenant's jobs that does not wait for sessions and leases of others."""
+        return next((age for age in line if not self._waits_for_stays(self._waiting[age[1]])), None)
+
+    def _fitting_heads(self) -> list[tuple[str, Age]]:
+        """Tenants that wait, with the next of their jobs; but those that wait for memory of their own."""
+        heads = [(tenant, self._head(line)) for tenant, line in self._lines.items()]
+        return [(tenant, head) for tenant, head in heads if head is not None and self._fits(self._waiting[head[1]])]
+
+    def _waits_for_stays(self, job: Job) -> bool:
+        """Whether sessions and leases would have more than their part with this one, which is one of them."""
+        held = held_by(job)
+        if self._most is None or not held.stays or not self._staying_bytes:
+            return False
+        return self._staying_bytes + held.bytes > self._most()
 
     def _fits(self, job: Job) -> bool:
         """Whether a job's tenant would have no more than its part with it, or has nothing yet."""
@@ -181,6 +202,7 @@ class MemoryQueue:
 
     def _count_bytes(self, held: MemoryClaim | None, times: int) -> None:
         if held is not None:
+            self._staying_bytes += times * held.bytes * held.stays
             left = self._bytes.get(held.tenant, 0) + times * held.bytes
             if left:
                 self._bytes[held.tenant] = left
@@ -190,4 +212,5 @@ class MemoryQueue:
 
 def held_by(job: Job) -> MemoryClaim:
     """What a job holds once it has its memory."""
-    return MemoryClaim(job.spec.tenant, arena_bytes(job.spec.application, job.spec.batch))
+    spec = job.spec
+    return MemoryClaim(spec.tenant, arena_bytes(spec.application, spec.batch), not spec.application.tasks)

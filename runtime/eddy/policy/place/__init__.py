@@ -6,10 +6,9 @@ from __future__ import annotations
 from eddy.model.placement.instance import Instance, Placement
 from eddy.policy.place.default import default
 from eddy.policy.place.joint import joint, joint_bound
-from eddy.policy.place.ljf import ljf
 from eddy.policy.place.network import network
 from eddy.policy.place.prompt import prompt
-from eddy.policy.place.sjf import sjf
+from eddy.policy.place.sjf_ljf import ljf, sjf
 from eddy.policy.place.successive_batches import waves
 from eddy.policy.registry import Policies
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from eddy.core.errors import EddyError
-from eddy.files import write_private
+from eddy.host.files import write_private
 
 SERVER_NAME = "eddy-pool"
 """What the certificate names. Servers are known by this certificate, whatever address they are reached at."""

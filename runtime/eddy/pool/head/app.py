@@ -16,13 +16,12 @@ from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
 
 from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.request_limits import InFlightRequests
 from eddy.api.access.sessions import Sessions
 from eddy.api.http import problems
-from eddy.api.http.body_limit import BodyLimitMiddleware
 from eddy.api.http.connections import ConnectionLimits
-from eddy.api.http.in_flight import InFlightRequests
 from eddy.api.http.metrics import Metrics
-from eddy.api.http.query_middleware import QueryMiddleware
+from eddy.api.http.request_checks import RequestChecks
 from eddy.api.http.request_log import RequestLogMiddleware
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
@@ -133,8 +132,13 @@ def create_head(
     for lasting in LASTING:
         app.add_exception_handler(lasting, _not_taken)
     app.add_exception_handler(StorageQuotaExceeded, _over_quota)
-    app.add_middleware(QueryMiddleware, routes=routes(), caller=caller_of)
-    app.add_middleware(BodyLimitMiddleware, limit_bytes=MOST_BODY_BYTES, blob_limit_bytes=max_blob_bytes)
+    app.add_middleware(
+        RequestChecks,
+        routes=routes(),
+        caller=caller_of,
+        limit_bytes=MOST_BODY_BYTES,
+        blob_limit_bytes=max_blob_bytes,
+    )
     app.add_middleware(RequestLogMiddleware, metrics=parts.metrics, ending=parts.ending)
     app.router.routes.extend(routes())
     dashboard.install(app)

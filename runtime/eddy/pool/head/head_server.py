@@ -13,11 +13,11 @@ from typing import Any
 
 import uvicorn
 
-from eddy.api.http.connections import ConnectionLimits, guard_connections
+from eddy.api.http.connections import ConnectionLimits, guard_connections, proxy_options
 from eddy.api.service import descriptors
 from eddy.api.service.listen_socket import listen
 from eddy.core.errors import InvalidRequest
-from eddy.files import write_private
+from eddy.host.files import write_private
 from eddy.packages.catalogue import load_catalogue
 from eddy.policy.place import METHODS
 from eddy.pool.connection.connection import steadily
@@ -89,6 +89,7 @@ def configuration(app: Any, limits: ConnectionLimits) -> uvicorn.Config:
         timeout_graceful_shutdown=3,
         backlog=descriptors.AT_ONCE,
         http=guard_connections(limits),  # type: ignore[arg-type]
+        **proxy_options(limits),
     )
 
 
@@ -194,7 +195,7 @@ class Head:
 
 
 class _Quiet(uvicorn.Server):
-    """uvicorn's loop, with the signals left to `eddy.signals`.
+    """uvicorn's loop, with the signals left to `eddy.host.signals`.
 
     Args:
         config: uvicorn's.

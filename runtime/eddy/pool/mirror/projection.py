@@ -22,9 +22,9 @@ from eddy.pool.mirror.estimates import ItemTimes
 from eddy.pool.mirror.usage_accounts import UsedTime, spent_to_json
 from eddy.pool.records.record_json import UnreadableRecord, job_from_json
 from eddy.pool.records.records import CANCELLED, FAILED, PoolJob
+from eddy.store.db.rows import INSERT_LABELS, microseconds
 from eddy.store.db.schema import MIGRATIONS, migrate
-from eddy.store.tables.jobs import unknown_page_error
-from eddy.store.tables.listing import INSERT_LABELS, JobFilter, Place, listing, microseconds
+from eddy.store.job_tables.listing import JobFilter, Place, listing, unknown_page_error
 
 ENTRY_BYTES = 512
 """What a job takes beside its record: the entry of its idempotency key, and what a server adds to both."""

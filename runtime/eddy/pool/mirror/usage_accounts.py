@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -40,15 +39,6 @@ def spent_by_day(job: PoolJob) -> dict[str, UsedTime]:
 def spent_to_json(job: PoolJob) -> dict[str, list[int]]:
     """`spent_by_day` as JSON."""
     return {day: [had.slot_ns, had.core_ns] for day, had in spent_by_day(job).items()}
-
-
-def spent_from_json(kept: Mapping[str, Sequence[int]]) -> dict[str, UsedTime]:
-    """The inverse of `spent_to_json`.
-
-    Raises:
-        ValueError, TypeError: It is something else.
-    """
-    return {str(day): UsedTime(int(slot_ns), int(core_ns)) for day, (slot_ns, core_ns) in kept.items()}
 
 
 def utc_day(unix_s: float) -> str:

@@ -12,8 +12,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from eddy.api.access.open_streams import Credential
 from eddy.api.answers.schemas import Blob, BlobPage
-from eddy.api.http.body_limit import drain
 from eddy.api.http.byte_ranges import IfMatch, IfNoneMatch, IfRange, Range, RangeRequest, respond_bytes
+from eddy.api.http.request_checks import drain
 from eddy.api.request_bodies.base import SHA256
 from eddy.api.request_bodies.numbers import Decimal
 from eddy.api.request_bodies.strict_json import JsonRoute

@@ -11,11 +11,10 @@ from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from eddy.api.access.open_streams import OpenStreams
+from eddy.api.access.request_limits import InFlightRequests, TenantRateLimits, TokenBuckets
 from eddy.api.access.session_bodies import SAFE, SessionCookie, session_of
 from eddy.api.access.sessions import HEADER, Sessions
-from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
 from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
-from eddy.api.http.in_flight import InFlightRequests
 from eddy.api.http.metrics import Metrics
 from eddy.api.http.problems import Forbidden
 from eddy.api.request_bodies.numbers import Decimal

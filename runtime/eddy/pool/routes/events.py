@@ -29,7 +29,7 @@ from eddy.pool.records.record_json import NO_SENSE, parse_json
 from eddy.pool.records.records import FINAL, PoolJob
 from eddy.pool.routes.context import Caller, HeadParts, Number, Parts
 from eddy.pool.routes.submission import visible_job
-from eddy.store.tables.events import unknown_event_error
+from eddy.store.job_tables.events import unknown_event_error
 
 _log = structlog.get_logger("eddy.pool")
 router = APIRouter(prefix="/v1", tags=["jobs"])

@@ -14,7 +14,7 @@ from nats.aio.transport import TcpTransport
 from nats.js.api import StreamInfo
 from nats.js.errors import KeyNotFoundError, NotFoundError
 
-from eddy.distribution import version
+from eddy.host.distribution import version
 from eddy.pool.connection.streams import KEPT, PASSING_ON, WORK
 from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.link import Link

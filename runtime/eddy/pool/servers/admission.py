@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageDamaged
-from eddy.files import free_bytes, write_private
+from eddy.host.files import free_bytes, write_private
 from eddy.pool.connection.credentials import NAME, PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.servers.handshake import is_admitted
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from eddy.files import write_private
+from eddy.host.files import write_private
 from eddy.pool.connection.credentials import SERVER_NAME
 
 CERTIFICATE_DAYS = 3650

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eddy.core.errors import Conflict, InvalidRequest
-from eddy.distribution import install_hint
-from eddy.files import PRIVATE_FOLDER, FolderLock
+from eddy.host.distribution import install_hint
+from eddy.host.files import PRIVATE_FOLDER, FolderLock
 from eddy.pool.servers.admission import STORE, Place, PoolAdmission
 
 START_S = 60.0

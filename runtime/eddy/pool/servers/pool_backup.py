@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, StorageDamaged
-from eddy.files import PRIVATE_FOLDER
+from eddy.host.files import PRIVATE_FOLDER
 from eddy.pool.servers.admission import Place
 
 FORMAT = 1

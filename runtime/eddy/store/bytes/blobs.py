@@ -20,12 +20,11 @@ from typing import Protocol
 
 from eddy.core.errors import Conflict, NotFound, RecordDamaged
 from eddy.core.tenants import Quota
-from eddy.files import sync_folder
+from eddy.host.files import sync_folder
 from eddy.store.bytes.blob_file import BlobFile
 from eddy.store.bytes.uploads import Upload
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.ledger import Ledger
 from eddy.store.db.numbers import Numbers
 from eddy.store.disk import files

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.units import format_bytes
-from eddy.files import translate_os_errors
+from eddy.host.files import translate_os_errors
 from eddy.store.bytes.blobs import Blobs
 from eddy.store.disk import files
 from eddy.store.disk.names import INCOMING

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from eddy.files import translate_os_errors
+from eddy.host.files import translate_os_errors
 from eddy.store.db.database import Database, wanted
 from eddy.store.disk.names import DRAFT, INCOMING, is_blob, output_of, tenant_of
 

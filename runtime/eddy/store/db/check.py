@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from eddy.core.errors import StorageDamaged
 from eddy.core.units import format_bytes
-from eddy.files import damaged_file_error
+from eddy.host.files import damaged_file_error
 from eddy.store.db.faults import database_damaged_error, explained
 from eddy.store.db.rebuild import only_indices, rebuild_file
 

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import enum
+import functools
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from eddy.core.errors import RecordDamaged
 
+P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 MOST = 10_000
@@ -114,3 +116,27 @@ class Damage:
                 yield load(row)
             except RecordDamaged as error:
                 self.note(kind, name(row), str(error.details["how"]))
+
+
+_ILLEGIBLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+
+def names_damage(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a function that reads a row's text say what is damaged where it is not what was written.
+
+    Args:
+        what: What the row holds.
+    """
+
+    def wrap(load: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(load)
+        def checked(*arguments: P.args, **named: P.kwargs) -> T:
+            try:
+                return load(*arguments, **named)
+            except _ILLEGIBLE as error:
+                how = f"{type(error).__name__}: {error}"
+                raise RecordDamaged(f"{what} in the data base is damaged", how=how) from error
+
+        return checked
+
+    return wrap

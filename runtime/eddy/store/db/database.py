@@ -18,13 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eddy.core.errors import StorageFailed
-from eddy.files import PRIVATE, PRIVATE_FOLDER, translate_os_errors
+from eddy.host.files import PRIVATE, PRIVATE_FOLDER, translate_os_errors
 from eddy.store.db.check import check_file, check_or_mend, check_owner
 from eddy.store.db.damage import Damage
 from eddy.store.db.faults import storage_errors
 from eddy.store.db.health import Health
 from eddy.store.db.schema import migrate
 from eddy.store.disk.disk import Disk
+from eddy.store.disk.log_position import PromisedPosition
 
 
 class WriterLock:
@@ -153,7 +154,8 @@ class Database:
         existed = kept and _make(self.path)
         self.health = Health(self.path)
         self._turns = WriterLock()
-        self._disk = Disk(Path(f"{path}-wal") if kept else None)
+        self._disk = Disk(Path(f"{path}-wal"), PromisedPosition(self.path)) if kept else Disk(None)
+        self._disk.forget_position()
         self.damage = Damage()
         self._after: list[Callable[[], None]] = []
         self._connection = self._connect()
@@ -190,6 +192,7 @@ class Database:
         if self._readers is not None:
             self._readers.close()
         with self._turns:
+            self._disk.forget_position()
             self._connection.close()
         self._disk.close()
 
@@ -298,6 +301,7 @@ class Database:
         """Have nothing left in the write-ahead log; answers whether that went: somebody may be reading there."""
         with self.health.watch_writes(), self._turns:
             self._connection.execute("PRAGMA busy_timeout = 0")
+            self._disk.forget_position()
             try:
                 (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             finally:

@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
-from eddy.core.errors import RecordDamaged, StorageDamaged, StorageFailed, StorageInUse, StorageReadOnly
-from eddy.files import LEAST_FREE_BYTES, damaged_file_error, disk_full_error, free_bytes
+from eddy.core.errors import StorageDamaged, StorageFailed, StorageInUse, StorageReadOnly
+from eddy.host.files import LEAST_FREE_BYTES, damaged_file_error, disk_full_error, free_bytes
 
-P = ParamSpec("P")
-T = TypeVar("T")
 RESTORE = (
     "restore the folder from a backup, or save what can be read with `sqlite3 {path} .recover | sqlite3 saved.sqlite3`"
     " and replace it with that; an empty --data starts again from nothing"
@@ -33,8 +29,12 @@ _DAMAGED = (
 _READ_ONLY = ("readonly", "read-only")
 
 
-def explained(error: sqlite3.Error, path: Path) -> StorageFailed | None:
+def explained(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StorageFailed | None:
     """What an error of SQLite means; None where it is no matter of the file's (a wrong query, say)."""
+    if isinstance(
+        error, UnicodeDecodeError
+    ):  # a message of SQLite that cites the schema, where that is no text any more
+        return database_damaged_error(path, "its schema is not text")
     said = str(error)
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(
         error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError)
@@ -70,39 +70,13 @@ def _refused(path: Path, said: str) -> StorageFailed:
     return StorageFailed(f"{path}: {said}; check the disk it is on, and its quota", path=str(path))
 
 
-_ILLEGIBLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-
-
-def names_damage(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a function that reads a row's text say what is damaged where it is not what was written.
-
-    Args:
-        what: What the row holds.
-    """
-
-    def wrap(load: Callable[P, T]) -> Callable[P, T]:
-        @functools.wraps(load)
-        def checked(*arguments: P.args, **named: P.kwargs) -> T:
-            try:
-                return load(*arguments, **named)
-            except _ILLEGIBLE as error:
-                how = f"{type(error).__name__}: {error}"
-                raise RecordDamaged(f"{what} in the data base is damaged", how=how) from error
-
-        return checked
-
-    return wrap
-
-
 @contextlib.contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite reports of its file within the block into `StorageFailed` or one of its kinds."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         found = explained(error, path)
         if found is None:
             raise
         raise found from error
-    except UnicodeDecodeError as error:  # a message of SQLite that cites the schema, where that is no text any more
-        raise database_damaged_error(path, "its schema is not text") from error

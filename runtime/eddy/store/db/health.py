@@ -6,13 +6,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eddy.core.errors import RecordDamaged, StorageDamaged, StorageFailed
-from eddy.files import LEAST_FREE_BYTES, free_bytes
-from eddy.store.db.faults import storage_errors
+from eddy.host.files import LEAST_FREE_BYTES, free_bytes
+from eddy.store.db.faults import explained
 
 PAUSE_S = 60.0
 """Wall seconds between two lines of the log about the same trouble."""
@@ -88,8 +89,13 @@ class Health:
             StorageFailed: What SQLite reported.
         """
         try:
-            with storage_errors(self._path):
-                yield
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as reported:
+            found = explained(reported, self._path)
+            if found is None:
+                raise
+            self.note(found)
+            raise found from reported
         except RecordDamaged:  # concerns only who asked for that record
             raise
         except StorageFailed as error:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from eddy.core.errors import RecordDamaged
 from eddy.core.numbering import Numbering
-from eddy.files import damaged_file_error
+from eddy.host.files import damaged_file_error
+from eddy.store.db.damage import names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.rows import parse_object
 
 JOB_DIGITS, EVENT_DIGITS = 12, 15

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from eddy.files import PRIVATE, sync_folder
+from eddy.host.files import PRIVATE, sync_folder
 
 _PAGE = re.compile(r"\b[Pp]age (\d+)\b")
 _INNER, _LEAF = (2, 5), (10, 13)

@@ -9,7 +9,7 @@ import hashlib
 import json
 import operator
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,13 +28,14 @@ from eddy.core.records import (
     KernelRecord,
 )
 from eddy.core.submission_options import NOTHING, SubmissionOptions
-from eddy.store.db.faults import names_damage
+from eddy.store.db.damage import names_damage
 from eddy.store.db.field_types import check_types
 
 LOG = "/log"
 """Name under which the results hold what a kernel job printed; no argument of a kernel can be called so."""
 RECORDS = 1024
 """Records that are remembered by their rows; lists are read again and again."""
+INSERT_LABELS = "INSERT INTO label (tenant, name, value, submitted_us, job)"
 INSERT_EVENTS = "INSERT INTO event (job, tenant, at_s, what, state, slot, task, item, started_s, detail)"
 """What `event_values` fills."""
 INSERT_RESULTS = "INSERT INTO result (job, name, item, place, bytes, sha256)"
@@ -328,3 +329,17 @@ def damaged_event(row: sqlite3.Row) -> JobEvent:
 def load_snapshot(text: str) -> dict[str, Any]:
     """What the hypervisor last wrote about a slot."""
     return parse_object(text)
+
+
+def microseconds(seconds: float) -> int:
+    """A time as columns have it."""
+    return round(seconds * 1e6)
+
+
+def label_rows(records: Iterable[JobRecord]) -> list[tuple[str, str, str, int, int]]:
+    """What `INSERT_LABELS` takes."""
+    return [
+        (record.tenant, name, value, microseconds(record.submitted_unix_s), record.id)
+        for record in records
+        for name, value in record.asked.labels.items()
+    ]

@@ -13,10 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from eddy.core.errors import EddyError
-from eddy.files import translate_os_errors
-from eddy.store.db.columns_to_list import jobs_in_order
-from eddy.store.db.purge_migration import jobs_that_go
-from eddy.store.db.rows_to_files import rows_to_files
+from eddy.host.files import translate_os_errors
+from eddy.store.db.data_migrations import jobs_in_order, jobs_that_go, rows_to_files
 
 Migration = str | Callable[[sqlite3.Connection, Path], None]
 MIGRATIONS: tuple[Migration, ...] = (

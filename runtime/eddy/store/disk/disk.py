@@ -8,13 +8,15 @@ something waits for a synchronisation that began after its commit; it covers eve
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eddy.files import explain_os_error, sync_folder
+from eddy.host.files import explain_os_error, sync_folder
+from eddy.store.disk.log_position import NOWHERE, LogFollower, PromisedPosition
 
 
 class Disk:
@@ -25,10 +27,15 @@ class Disk:
     Args:
         path: The log; it need not exist before the first commit. None where nothing is kept. What is in it already
             was promised, and counts as the first commit.
+        promised: Where it is noted how far the log is on disk.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
+    def __init__(self, path: Path | None, promised: PromisedPosition | None = None) -> None:
+        self._path, self._promised_to = path, promised
+        self._follower, self._position = LogFollower(), NOWHERE
+        """Where the last commit ends in the log."""
+        self._logs = 0
+        """How often the log was emptied: what is said of one is not said of the next."""
         self._file: int | None = None
         self._changed = threading.Condition(threading.Lock())
         # A process that died had shown what is in the log it left; it is in memory, but on disk only as far as it came.
@@ -54,6 +61,9 @@ class Disk:
         except BaseException:
             self._promised = before
             raise
+        if self._promised_to is not None and self._file is not None:
+            with contextlib.suppress(OSError):
+                self._position = self._follower.follow(self._file)
         self._committed = number
 
     @property
@@ -78,7 +88,7 @@ class Disk:
                 self._changed.wait()
             if self._kept >= wanted:
                 return
-            self._busy, reached = True, self._committed
+            self._busy, reached, position, begun = True, self._committed, self._position, self._logs
         done = False
         try:
             self._synchronise(self._path)
@@ -87,6 +97,8 @@ class Disk:
             with self._changed:
                 self._busy = False
                 self._kept = max(self._kept, reached) if done else self._kept
+                if done and self._promised_to is not None and position != NOWHERE and begun == self._logs:
+                    self._promised_to.keep(position)
                 self._changed.notify_all()
 
     def _synchronise(self, path: Path) -> None:
@@ -107,8 +119,17 @@ class Disk:
             raise
         return file
 
+    def forget_position(self) -> None:
+        """The log is about to be emptied or removed, in order; nobody commits meanwhile."""
+        with self._changed:
+            self._position, self._logs = NOWHERE, self._logs + 1
+            if self._promised_to is not None:
+                self._promised_to.forget()
+
     def close(self) -> None:
         """Give the file back; nobody waits any more."""
+        if self._promised_to is not None:
+            self._promised_to.close()
         if self._file is not None:
             os.close(self._file)
             self._file = None

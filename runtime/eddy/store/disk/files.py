@@ -21,7 +21,7 @@ from typing import Protocol
 
 from eddy.core.errors import EddyError, StorageFailed
 from eddy.core.units import format_bytes
-from eddy.files import PRIVATE_FOLDER, explain_os_error, sync_folder, translate_os_errors
+from eddy.host.files import PRIVATE_FOLDER, explain_os_error, sync_folder, translate_os_errors
 from eddy.store.disk.names import DRAFT
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from eddy.files import damaged_file_error, translate_os_errors
+from eddy.host.files import damaged_file_error, translate_os_errors
 from eddy.store.disk.names import BLOBS, OUTPUTS
 
 _BACKUP = "restore it from a backup, or start again with an empty --data"
@@ -23,6 +23,7 @@ _FILES: Mapping[str, str] = {
     "eddy.sqlite3": _BACKUP,
     "eddy.sqlite3-wal": "restore it from a backup, or move it away",
     "eddy.sqlite3-shm": _AGAIN,
+    "eddy.sqlite3-promised": _AGAIN,
     "secret": _BACKUP,
     "audit.head": _BACKUP,
     "operator.key": "put the key's file there; or an empty one, for a new key",

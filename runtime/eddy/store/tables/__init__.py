@@ -1,3 +1,3 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""A file a table: what is kept of jobs, arrays, tenants, keys, usage, events and the audit chain; and the store,
-which is all of them."""
+"""The store, which is all tables together; and what knows several of them: who is told what, and the removal of a
+tenant with all it has."""

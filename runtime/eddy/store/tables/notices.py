@@ -20,12 +20,11 @@ from eddy.core.errors import NotFound, QuotaExceeded, RecordDamaged
 from eddy.core.jobs import JobState
 from eddy.core.notices import Delivery, DeliveryState, NoticeKind, Subscription
 from eddy.core.records import JobEvent, JobEventKind
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
-from eddy.store.db.faults import names_damage
 from eddy.store.db.field_types import check_types, parse_flag
 from eddy.store.db.rows import damaged_event, load_event, parse_object
-from eddy.store.tables.events import Events
+from eddy.store.job_tables.events import Events
 
 MOST_SUBSCRIPTIONS = 16
 """Subscriptions of a tenant."""
@@ -271,12 +270,14 @@ class Notices:
     # Messages are sent --------------------------------------------------------------------------------------------
 
     def due(self, now_unix_s: float, busy: Iterable[str]) -> tuple[Delivery, ...]:
-        """The next message of each subscriber that is due, where nothing is on its way to it."""
+        """The next message of each subscriber that is due, where nothing is on its way to it. What was made or tried
+        later than now is due: the clock was set back since, and its time to wait is not known any more."""
         taken = set(busy)
         rows = self._db.fresh_rows(
             # Of each group the row with the least time: SQLite takes the other columns from it.
-            "SELECT *, min(next_unix_s) FROM delivery WHERE state = 'waiting' AND next_unix_s <= ?"
-            " GROUP BY subscription",
+            "SELECT *, min(next_unix_s) FROM delivery WHERE state = 'waiting'"
+            " AND (next_unix_s <= ? OR coalesce(tried_unix_s, created_unix_s) > ?) GROUP BY subscription",
+            now_unix_s,
             now_unix_s,
         )
         mine = [row for row in rows if row["subscription"] in self._known and row["subscription"] not in taken]

@@ -15,14 +15,15 @@ import sqlite3
 from collections.abc import Iterator
 
 from eddy.core.errors import Conflict
+from eddy.store.account_tables.tenants import Tenants
+from eddy.store.board_tables.leases import LeaseTable
+from eddy.store.board_tables.sessions import SessionTable
 from eddy.store.bytes.blobs import Blobs
 from eddy.store.bytes.partial import Partials
 from eddy.store.db.database import Database
-from eddy.store.tables.jobs import JobTable
+from eddy.store.job_tables.jobs import JobTable
+from eddy.store.job_tables.purge import ROWS, Purge
 from eddy.store.tables.notices import Notices
-from eddy.store.tables.purge import ROWS, Purge
-from eddy.store.tables.sessions import LeaseTable, SessionTable
-from eddy.store.tables.tenants import Tenants
 
 BLOBS_AT_ONCE = 50
 """Blobs that go in one transaction."""

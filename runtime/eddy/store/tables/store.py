@@ -24,13 +24,22 @@ from eddy.core.errors import StorageFailed, StorageFull
 from eddy.core.faults import Fault, fault_from_cause
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import Quota
-from eddy.files import free_bytes
+from eddy.host.files import free_bytes
+from eddy.store.account_tables.audit import Audit
+from eddy.store.account_tables.keys import Keys
+from eddy.store.account_tables.logins import LoginTable
+from eddy.store.account_tables.tenants import Tenants
+from eddy.store.account_tables.usage import Usage
+from eddy.store.board_tables.epochs import Epochs
+from eddy.store.board_tables.leases import LeaseTable
+from eddy.store.board_tables.maintenance import Maintenance
+from eddy.store.board_tables.samples import Samples
+from eddy.store.board_tables.sessions import SessionTable
 from eddy.store.bytes.blobs import Blobs
 from eddy.store.bytes.partial import Partials
 from eddy.store.bytes.sweep import sweep
-from eddy.store.db.damage import RecordKind
+from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database, insert
-from eddy.store.db.faults import names_damage
 from eddy.store.db.numbers import load_numbers
 from eddy.store.db.rows import (
     INSERT_EVENTS,
@@ -39,28 +48,20 @@ from eddy.store.db.rows import (
     dump_record,
     event_values,
     load_snapshot,
+    microseconds,
 )
 from eddy.store.disk.names import BLOBS, OUTPUTS, SPILLED
-from eddy.store.tables.arrays import Arrays
-from eddy.store.tables.audit import Audit
-from eddy.store.tables.epochs import Epochs
-from eddy.store.tables.events import Events
-from eddy.store.tables.holds import Holds
-from eddy.store.tables.jobs import JobTable
-from eddy.store.tables.keys import Keys
-from eddy.store.tables.listing import microseconds
-from eddy.store.tables.logins import LoginTable
-from eddy.store.tables.maintenance import Maintenance
+from eddy.store.job_tables.arrays import Arrays
+from eddy.store.job_tables.events import Events
+from eddy.store.job_tables.holds import Holds
+from eddy.store.job_tables.jobs import JobTable
+from eddy.store.job_tables.listing import JobLists
+from eddy.store.job_tables.outputs import Outputs
+from eddy.store.job_tables.purge import Purge
+from eddy.store.job_tables.retention import Retention
+from eddy.store.job_tables.submissions import Submissions
 from eddy.store.tables.notices import Notices
-from eddy.store.tables.outputs import Outputs
-from eddy.store.tables.purge import Purge
 from eddy.store.tables.removal import Removal
-from eddy.store.tables.retention import Retention
-from eddy.store.tables.samples import Samples
-from eddy.store.tables.sessions import LeaseTable, SessionTable
-from eddy.store.tables.submissions import Submissions
-from eddy.store.tables.tenants import Tenants
-from eddy.store.tables.usage import Usage
 
 
 class EventCounts:
@@ -118,6 +119,7 @@ class Store:
         quota: What a tenant may use that has no bounds of its own.
 
     Attributes:
+        database: The file that all parts are in: whoever has committed without waiting waits for the disk there.
         numbers: How jobs are told.
         damage: Records that were met and are not what was written.
         happened: What was written since it was last asked.
@@ -128,7 +130,7 @@ class Store:
         samples: What the board did, by minutes.
         sessions: Memory that tenants hold on the board.
         leases: Slots that persons hold.
-        jobs, events: Jobs, and what happened to them.
+        jobs, lists, events: Jobs, pages of them, and what happened to them.
         submissions, arrays: What takes jobs in.
         outputs, holds, retention: What jobs leave, what of it is held, and what goes to make room.
         blobs, partials: Bytes that tenants sent, whole and in part.
@@ -143,7 +145,7 @@ class Store:
         if str(path) == ":memory:":
             folder = Path(tempfile.mkdtemp(prefix="eddy-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._db = db = Database(path, folder)
+        self.database = db = Database(path, folder)
         self.numbers = load_numbers(db)
         self.damage = db.damage
         self.damage.told = self._told
@@ -158,9 +160,12 @@ class Store:
         self.sessions = SessionTable(db, folder / SPILLED)
         self.leases = LeaseTable(db)
         self.jobs = JobTable(db, self.numbers)
+        self.lists = JobLists(db, self.jobs)
         self.usage.on_written = self.jobs.tally.mark_written
         self.events = Events(db, self.jobs)
-        self.submissions = Submissions(db, self.numbers, self.jobs, self.tenants.quota, self.usage)
+        self.submissions = Submissions(
+            db, self.numbers, self.jobs, self.tenants.quota, self.usage, lambda tenant: self.leases.left_s(tenant)
+        )
         self.arrays = Arrays(db, self.numbers, self.submissions)
         self.outputs = Outputs(db, folder / OUTPUTS, self.numbers, self.jobs)
         self.retention = Retention(db, self.outputs.folder)
@@ -186,49 +191,32 @@ class Store:
     @property
     def problem(self) -> StorageFailed | None:
         """Why nothing can be kept at this moment; None where, as far as is known, it can."""
-        return self._db.health.problem
+        return self.database.health.problem
 
     def failed(self, error: StorageFailed) -> None:
         """Note that something could not be kept: a file too, of which the data base knows nothing."""
-        self._db.health.note(error)
+        self.database.health.note(error)
 
     def probe(self) -> None:
         """Look whether something can be kept again, or can no longer; `problem` says so afterwards."""
-        self._db.probe()
+        self.database.probe()
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Bytes of the data base with its log, and those that are free where it lies; for one in memory, 0 and those
         of its folder."""
-        files = [self._db.path, self._db.path.with_name(self._db.path.name + "-wal")]
+        files = [self.database.path, self.database.path.with_name(self.database.path.name + "-wal")]
         return sum(file.stat().st_size for file in files if file.exists()), free_bytes(self.outputs.folder)
 
     def close(self) -> None:
         """Close the file."""
-        self._db.close()
-
-    def give_back(self) -> bool:
-        """Give some free pages of the data base back to the file system; answers whether there are more."""
-        return self._db.give_back()
+        self.database.close()
 
     def sweep(self) -> list[Path]:
         """Delete the files a crash left without a row; answers which. For who owns the folder, before it writes."""
-        return sweep(self._db, self.blobs.folder, self.outputs.folder)
+        return sweep(self.database, self.blobs.folder, self.outputs.folder)
 
     # What the hypervisor writes -----------------------------------------------------------------------------------
-
-    @property
-    def settling(self) -> bool:
-        """Whether something promised is on its way to the disk, so that who reads may have to wait for it."""
-        return self._db.settling
-
-    def settle(self) -> None:
-        """Return when everything that was promised is on disk.
-
-        Raises:
-            StorageFailed: The disk refused. What was written stands; whether it survives a loss of power is not known.
-        """
-        self._db.settle()
 
     def commit(self, commit: Commit, wait: bool = True) -> None:
         """Write one step's changes: all of them, or nothing; see `Commit.tells` for what they survive.
@@ -240,7 +228,7 @@ class Store:
             wait: Whether to wait for the disk; who does not calls `settle` soon. Whoever reads waits for himself.
         """
         results = [*commit.kept, *(self.outputs.write(commit.results, {}) if commit.results else [])]
-        with self._db.transaction(durable=commit.tells, wait=wait) as db:
+        with self.database.transaction(durable=commit.tells, wait=wait) as db:
             for record, snapshot in commit.jobs:
                 values = (record.state.value, int(record.state.is_final), dump_record(record), json.dumps(snapshot))
                 times = _ends(record) if record.state.is_final else (None, None)
@@ -257,8 +245,8 @@ class Store:
             slots = [(slot, json.dumps(snapshot)) for slot, snapshot in commit.slots.items()]
             insert(db, "INSERT OR REPLACE INTO slot (slot, snapshot)", slots)
             insert(db, "INSERT OR REPLACE INTO meta (key, value)", list(commit.meta.items()))
-            self._db.after_commit(lambda: self._moved(commit))
-            self._db.after_commit(lambda: self.retention.note(results))
+            self.database.after_commit(lambda: self._moved(commit))
+            self.database.after_commit(lambda: self.retention.note(results))
 
     def _moved(self, commit: Commit) -> None:
         self.happened.note(commit.events, (record for record, _ in commit.jobs if record.state.is_final))
@@ -271,9 +259,9 @@ class Store:
 
     def slot_snapshots(self) -> dict[int, dict[str, object]]:
         """What the hypervisor last wrote about each slot; nothing of one whose row is damaged."""
-        rows = self._db.rows("SELECT * FROM slot")
+        rows = self.database.rows("SELECT * FROM slot")
         found: dict[int, dict[str, object]] = {row["slot"]: {} for row in rows}
-        found.update(self._db.damage.read_rows(RecordKind.SLOT, rows, lambda row: row["slot"], _snapshot))
+        found.update(self.database.damage.read_rows(RecordKind.SLOT, rows, lambda row: row["slot"], _snapshot))
         return found
 
     def remember(self, key: str, value: str, durable: bool = True, wait: bool = True) -> None:
@@ -285,12 +273,12 @@ class Store:
             durable: Whether it must survive a loss of power, or the end of this process only.
             wait: Whether to wait for the disk; who does not calls `settle` before anybody is told.
         """
-        with self._db.transaction(durable, wait) as db:
+        with self.database.transaction(durable, wait) as db:
             db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     def meta(self, key: str, default: str = "") -> str:
         """A value kept by name."""
-        row = self._db.row("SELECT value FROM meta WHERE key = ?", key)
+        row = self.database.row("SELECT value FROM meta WHERE key = ?", key)
         return str(row["value"]) if row is not None else default
 
     def value(self, key: str, default: T, read: Callable[[str], T], damaged: T | None = None) -> T:
@@ -302,11 +290,11 @@ class Store:
             read: Raises `ValueError` where it cannot be read, which the log says.
             damaged: What it is then; None for `default`.
         """
-        row = self._db.row("SELECT key, value FROM meta WHERE key = ?", key)
+        row = self.database.row("SELECT key, value FROM meta WHERE key = ?", key)
         if row is None:
             return default
         load = names_damage("a value")(lambda found: read(found["value"]))
-        for found in self._db.damage.read_rows(RecordKind.VALUE, [row], lambda found: found["key"], load):
+        for found in self.database.damage.read_rows(RecordKind.VALUE, [row], lambda found: found["key"], load):
             return found
         return default if damaged is None else damaged
 

@@ -27,19 +27,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eddy import distribution
 from eddy.core.errors import InvalidRequest, StorageFailed, StorageFull
 from eddy.core.units import format_size
-from eddy.files import (
+from eddy.host import distribution
+from eddy.host.files import (
     free_bytes,
     sync_folder,
     translate_os_errors,
     write_private,
 )
+from eddy.store.account_tables.audit import HEAD, read_head
 from eddy.store.disk.files import DamagedFile, DraftFile, make_folder
 from eddy.store.disk.kinds import check_kinds
-from eddy.store.tables.audit import HEAD, read_head
-from eddy.store.tables.outputs import Part
+from eddy.store.job_tables.outputs import Part
 from eddy.store.upkeep.examined import (
     APPLICATIONS,
     damaged_applications,

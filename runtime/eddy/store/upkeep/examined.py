@@ -15,9 +15,20 @@ from pathlib import Path
 from urllib.parse import quote
 
 from eddy.core.errors import RecordDamaged
+from eddy.store.account_tables.audit import load_entry, read_head, verify
+from eddy.store.account_tables.keys import key_from_row
+from eddy.store.account_tables.logins import login_from_row
+from eddy.store.account_tables.tenants import removed_of, tenant_from_row
+from eddy.store.account_tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
+from eddy.store.board_tables.epochs import epoch_body
+from eddy.store.board_tables.leases import lease_from_row
+from eddy.store.board_tables.maintenance import window_from_row
+from eddy.store.board_tables.samples import sample_from_row
+from eddy.store.board_tables.sessions import session_from_row
 from eddy.store.bytes.blobs import hash_and_size
+from eddy.store.db.damage import names_damage
 from eddy.store.db.database import text_or_bytes
-from eddy.store.db.faults import names_damage, storage_errors
+from eddy.store.db.faults import storage_errors
 from eddy.store.db.field_types import parse_finite
 from eddy.store.db.numbers import read_numbers
 from eddy.store.db.rows import RECORD, load_event, load_request, load_snapshot, parse_object, record_of
@@ -26,17 +37,8 @@ from eddy.store.disk import files
 from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import is_blob
 from eddy.store.disk.secret import make_keyed_hash
-from eddy.store.tables.audit import load_entry, read_head, verify
-from eddy.store.tables.epochs import epoch_body
-from eddy.store.tables.keys import key_from_row
-from eddy.store.tables.logins import login_from_row
-from eddy.store.tables.maintenance import window_from_row
+from eddy.store.job_tables.outputs import part_of
 from eddy.store.tables.notices import delivery_from_row, subscription_from_row
-from eddy.store.tables.outputs import part_of
-from eddy.store.tables.samples import sample_from_row
-from eddy.store.tables.sessions import lease_from_row, session_from_row
-from eddy.store.tables.tenants import removed_of, tenant_from_row
-from eddy.store.tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
 from eddy.store.upkeep.snapshot import FILES_SINCE, NamedFile, named_files
 
 APPLICATIONS = "applications"

@@ -5,6 +5,7 @@
 
     lock             who has the folder: process id and URL while a server runs, empty otherwise
     eddy.sqlite3     jobs, events, tenants (with its -wal and -shm while a server runs, or after one that was killed)
+    eddy.sqlite3-promised  how far the log is on disk (`eddy.store.disk.log_position`)
     blobs/, outputs/ bytes that rows of it name (`eddy.store.disk.names`)
     secret           32 random bytes under which keys are hashed
     operator.key     the operator's key
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from eddy.core.errors import EddyError, InvalidRequest, StorageFailed
 from eddy.core.units import format_size
-from eddy.files import (
+from eddy.host.files import (
     PRIVATE_FOLDER,
     FolderLock,
     damaged_file_error,
@@ -37,6 +38,7 @@ from eddy.files import (
 from eddy.store.db.check import check_file, read_whole
 from eddy.store.db.faults import storage_errors
 from eddy.store.disk.kinds import check_kinds
+from eddy.store.disk.log_position import check_log
 from eddy.store.upkeep.examined import examine_folder, listed
 
 _DATABASE, _SECRET, _KEY, _LOCK, _BEGINNING = "eddy.sqlite3", "secret", "operator.key", "lock", "beginning"
@@ -166,6 +168,7 @@ def examine_parts(path: Path) -> None:
         raise damaged_file_error(database, f"is missing next to {' and '.join(others + left)}", _BACKUP)
     with translate_os_errors(path):
         check_file(database)
+        check_log(database)
         if not secret.exists():
             raise damaged_file_error(secret, "is missing, and without it no key can be checked", _BACKUP)
         size = secret.stat().st_size

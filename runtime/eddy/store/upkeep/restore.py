@@ -14,7 +14,7 @@ from typing import Any
 
 from eddy.core.errors import Conflict, InvalidRequest, StorageFull
 from eddy.core.units import format_size
-from eddy.files import (
+from eddy.host.files import (
     FolderLock,
     damaged_file_error,
     free_bytes,

@@ -14,14 +14,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from eddy.core.errors import RecordDamaged, StorageInUse
-from eddy.files import PRIVATE, FolderLock, read_lock_holder, translate_os_errors
+from eddy.host.files import PRIVATE, FolderLock, read_lock_holder, translate_os_errors
 from eddy.store.db.check import examine
 from eddy.store.db.database import text_or_bytes
 from eddy.store.db.faults import database_damaged_error, storage_errors
 from eddy.store.db.numbers import read_numbers
 from eddy.store.db.rows import LOG
 from eddy.store.disk.names import BLOBS, OUTPUTS, output_name, tenant_folder
-from eddy.store.tables.outputs import Part, part_of
+from eddy.store.job_tables.outputs import Part, part_of
 
 FILES_SINCE = 3
 """Schema from which on bytes are files; before, they were in the rows."""

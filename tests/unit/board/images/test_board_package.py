@@ -19,7 +19,7 @@ from eddy.board.images.package import LIST, checked, put, seal
 from eddy.board.images.signing import Trust, generate, load_key
 from eddy.board.port.profile import load_profile
 from eddy.core.errors import EddyError
-from eddy.trust import load_trusted_keys
+from eddy.host.trust import load_trusted_keys
 from eddy_drivers.regs import window
 from eddy_sim.design.bitstreams import fits, modules
 from eddy_sim.design.build import module_build_hash

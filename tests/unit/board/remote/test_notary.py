@@ -16,9 +16,9 @@ from eddy.board.remote.notary import KEY, LIST, SUFFIX, Notary, read_list, serve
 from eddy.board.remote.notary_client import NotaryClient
 from eddy.cli.main import app
 from eddy.core.errors import BoardUnreachable, Conflict, InvalidRequest, StorageDamaged, StorageFull
+from eddy.host.trust import public_key
 from eddy.store import Store
 from eddy.store.upkeep.folder import DataFolder
-from eddy.trust import public_key
 from typer.testing import CliRunner
 
 CHAIN = "5f" * 32

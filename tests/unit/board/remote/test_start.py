@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy import interpreter_switching, memory_tuning
 from eddy.board.remote import factory
 from eddy.cli.boards import serve
 from eddy.core.errors import BoardUnreachable
+from eddy.host import interpreter_switching, memory_tuning
 
 
 class LateBoardd:
@@ -87,7 +87,7 @@ def test_cycles_are_looked_for_again_after_imports_even_those_that_fail(looked: 
 
 HEAPS = """
 import ctypes, threading
-from eddy import memory_tuning as collecting
+from eddy.host import memory_tuning as collecting
 told = collecting.limit_heaps()
 hold, ready = threading.Event(), threading.Barrier(9)
 def work():

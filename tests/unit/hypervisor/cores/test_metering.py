@@ -12,12 +12,13 @@ from cores_kit import CoresBoard, add_request, finish, manifest, tenants
 from cores_kit import engine_over as shared_engine
 from eddy.board.model.model import ModelBoard
 from eddy.core.errors import QuotaExceeded
+from eddy.core.leases import LeaseOptions
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs.metering import SlotMeter, Unit
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.tables.usage import DAY_S, UsageRow, day_of
+from eddy.store.account_tables.usage import DAY_S, UsageRow, day_of
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
 FOUR = manifest(4)
@@ -127,7 +128,7 @@ def test_cores_that_are_shared_are_charged_to_who_had_them() -> None:
     finish(engine)
     had = check(engine, store)
     for tenant in "ab":
-        kernels = [job.kernel for job in store.jobs.page(tenant) if job.kernel is not None]
+        kernels = [job.kernel for job in store.lists.page(tenant) if job.kernel is not None]
         assert len(kernels) == 2
         assert had[tenant, "core"] / 1e9 == pytest.approx(sum(each.core_seconds for each in kernels), abs=1e-6)
     cores = sum(ns for (_, unit), ns in had.items() if unit == "core")
@@ -158,6 +159,24 @@ def test_what_is_used_up_today_is_refused_until_the_day_is_over(monkeypatch: pyt
     monkeypatch.setattr(time, "time", lambda: noon + DAY_S)
     assert store.usage.today_s(TENANT) == (0, 0)
     engine.intake.accept(request(store, salt=1))
+
+
+def test_a_lease_counts_with_all_of_its_time_and_is_refused_where_that_does_not_fit(noon: float) -> None:
+    store = Store(":memory:")
+    engine = engine_over(model_board(), store)
+    store.tenants.put(TenantRecord(TENANT, quota=Quota(max_slot_s=100.0)))
+    lease = engine.leases.open(TENANT, LeaseOptions(lasts_s=60.0, memory_bytes=4096), 2)
+    with pytest.raises(QuotaExceeded, match="40 s are left today") as refused:
+        engine.leases.open(TENANT, LeaseOptions(lasts_s=50.0, memory_bytes=4096), 2)
+    assert refused.value.details["retry_after_s"] > 0
+    with pytest.raises(QuotaExceeded, match="40 s are left today"):
+        engine.leases.extend(lease.id, 41.0)
+    engine.leases.extend(lease.id, 40.0)
+    with pytest.raises(QuotaExceeded, match="wait for jobs to end"):
+        engine.intake.accept(request(store))
+    engine.leases.release(lease.id, "released")
+    engine.step(0.0)
+    engine.intake.accept(request(store))
 
 
 @pytest.mark.parametrize("steps", [0, 1, 200])

@@ -16,7 +16,7 @@ from eddy.hypervisor.engine.time_accounts import ACCOUNT_S, TimeAccounts
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from eddy.store.tables.usage import ACCOUNTED, UsageRow
+from eddy.store.account_tables.usage import ACCOUNTED, UsageRow
 from hypervisor_kit import model_board
 
 

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from dataclasses import dataclass, field, replace
 
 import pytest
 from eddy.board.model.model import ModelBoard
 from eddy.board.port.port import RegisterAccess, SlotPhase
+from eddy.core.clock_jumps import ClockJumpDetector
 from eddy.core.errors import Conflict, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.leases import LeaseKind, LeaseOptions, LeaseRecord, LeaseRules, LeaseState
@@ -33,6 +36,7 @@ class Lab:
     store: Store = field(default_factory=lambda: Store(":memory:"))
     board: ModelBoard = field(default_factory=model_board)
     wall_s: float = 1000.0
+    steady_s: float = 50.0
 
     def __post_init__(self) -> None:
         for tenant in ("ada", "bob", "alice"):
@@ -50,7 +54,9 @@ class Lab:
             {("chain", "key"): KEY},
             lease_rules=RULES,
         )
-        self.engine.leases._wall_s = lambda: self.wall_s
+        keeper = self.engine.leases
+        keeper._wall_s, keeper.steady_s = lambda: self.wall_s, lambda: self.steady_s
+        keeper._clock = ClockJumpDetector(keeper._wall_s, keeper.steady_s)
         self.engine.start()
         return self.engine
 
@@ -60,6 +66,7 @@ class Lab:
     def serve(self, passed_s: float = 0.0) -> None:
         """Let wall time pass, and everything happen that is due."""
         self.wall_s += passed_s
+        self.steady_s += passed_s
         for _ in range(60):
             self.engine.leases.look_now()
             self.engine.step(1e-3)
@@ -132,7 +139,7 @@ def test_it_ends_with_its_slot_closed_and_its_memory_given_back() -> None:
     record = lab.record(name)
     for passed_s in (45.0, 45.0, 9.0):
         lab.serve(passed_s)
-        lab.live(name).used_unix_s = lab.wall_s
+        lab.live(name).used_s = lab.steady_s
     assert lab.record(name).state is LeaseState.ACTIVE
     lab.serve(passed_s=1.0)
     assert state_of(lab, name) == (LeaseState.ENDED, "expired")
@@ -155,7 +162,7 @@ def test_a_holder_that_is_gone_frees_its_slot_for_the_next() -> None:
         LeaseState.ACTIVE,
     ], "who holds nothing goes first"
     lab.serve(passed_s=49.0)
-    lab.live(third).used_unix_s = lab.wall_s
+    lab.live(third).used_s = lab.steady_s
     lab.serve(passed_s=1.0)
     assert state_of(lab, first) == (LeaseState.ENDED, "holder-gone")
     assert [lab.record(name).state for name in (second, third)] == [LeaseState.ACTIVE, LeaseState.ACTIVE]
@@ -183,7 +190,7 @@ def test_a_drained_slot_and_an_operators_board_give_notice() -> None:
     record = lab.record(name)
     assert (record.notice, record.ends_unix_s) == ("its slot is drained", lab.wall_s + 20.0)
     with pytest.raises(Conflict, match="drained"):
-        lab.engine.leases.extend(name, lab.wall_s + 500)
+        lab.engine.leases.extend(name, 500.0)
     lab.serve(passed_s=20.0)
     assert state_of(lab, name) == (LeaseState.ENDED, "notice")
     other, whole = lab.ask("bob"), lab.ask("operator", LeaseOptions(LeaseKind.BOARD, 50.0, memory_bytes=SMALL), 1)
@@ -203,18 +210,67 @@ def test_it_lasts_as_long_as_it_is_extended() -> None:
     lab = Lab()
     name = lab.ask("ada")
     lab.serve()
-    lab.engine.leases.extend(name, lab.wall_s + 150.0)
+    lab.engine.leases.extend(name, 50.0)
     lab.serve(passed_s=120.0)
     assert lab.record(name).state is LeaseState.ENDED, "nobody used it"
     other = lab.ask("ada")
     lab.serve()
-    lab.engine.leases.extend(other, lab.wall_s + 150.0)
+    lab.engine.leases.extend(other, 50.0)
     for _ in range(4):
         lab.serve(passed_s=30.0)
-        lab.live(other).used_unix_s = lab.wall_s
+        lab.live(other).used_s = lab.steady_s
     assert lab.record(other).state is LeaseState.ACTIVE
     lab.serve(passed_s=30.0)
     assert state_of(lab, other)[1] == "expired"
+
+
+@pytest.mark.parametrize("step_s", [7200.0, -7200.0])
+def test_a_jump_of_the_wall_clock_ends_no_lease_early_and_keeps_none_open(step_s: float) -> None:
+    lab = Lab()
+    name = lab.ask("ada")
+    lab.serve()
+    lab.serve(passed_s=30.0)
+    lab.wall_s += step_s
+    lab.serve()
+    record = lab.record(name)
+    assert record.state is LeaseState.ACTIVE
+    assert record.ends_unix_s == pytest.approx(lab.wall_s + 70.0)
+    lab.live(name).used_s = lab.steady_s
+    lab.serve(passed_s=40.0)
+    assert lab.record(name).state is LeaseState.ACTIVE
+    lab.live(name).used_s = lab.steady_s
+    lab.serve(passed_s=30.0)
+    assert state_of(lab, name) == (LeaseState.ENDED, "expired")
+    other = lab.ask("ada")
+    lab.serve()
+    lab.wall_s += step_s
+    lab.serve(passed_s=49.0)
+    assert lab.record(other).state is LeaseState.ACTIVE
+    lab.serve(passed_s=1.0)
+    assert state_of(lab, other) == (LeaseState.ENDED, "holder-gone")
+
+
+def test_extensions_that_come_together_all_count_and_go_no_further_than_the_quota() -> None:
+    lab = Lab()
+    name = lab.ask("ada")
+    lab.serve()
+    ends_s, refused = lab.record(name).ends_unix_s or 0.0, list[float]()
+
+    def check(lasts_s: float) -> None:
+        if lasts_s > 150.0:
+            refused.append(lasts_s)
+            raise QuotaExceeded("too long", limit=150.0, asked=lasts_s)
+
+    def extend() -> None:
+        with contextlib.suppress(QuotaExceeded):
+            lab.engine.leases.extend(name, 10.0, check)
+
+    threads = [threading.Thread(target=extend) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (lab.record(name).ends_unix_s, refused) == (ends_s + 50.0, [160.0] * 3)
 
 
 def test_another_module_in_its_turn_and_none_at_first() -> None:
@@ -304,5 +360,5 @@ def test_jobs_that_thrash_the_port_do_not_keep_it_from_a_holder() -> None:
         lab.engine.step(1e-4)
         if lab.record(name).state is LeaseState.ACTIVE and lab.live(name).held:
             break
-    assert any(job.state is not JobState.SUCCEEDED for job in lab.store.jobs.page("alice", None, limit=50))
+    assert any(job.state is not JobState.SUCCEEDED for job in lab.store.lists.page("alice", None, limit=50))
     assert lab.live(name).held

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
@@ -136,6 +137,32 @@ def test_slot_seconds_go_by_weight_where_all_have_work(policy: str, weights: Map
     assert total_s > 1.5
     part = weights.get("a", 1.0) / (weights.get("a", 1.0) + 1.0)
     assert watch.spent["a"] / total_s == pytest.approx(part, rel=0.05)
+
+
+@pytest.mark.parametrize(("slots", "weights"), [(2, (2.0, 1.0, 4.0)), (4, (1.0, 3.0, 1.0))])
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "exclusive"])
+def test_three_tenants_are_within_a_quantum_and_an_item_on_each_slot(
+    policy: str, slots: int, weights: tuple[float, float, float]
+) -> None:
+    """Whatever their applications, batches and priorities: drawn, the same for each policy."""
+    chance = random.Random(f"{slots} {weights}")
+    kinds = {tenant: (chance.choice((LONG, STEADY, BULKY)), chance.choice((1, 4, 20))) for tenant in "abc"}
+    jobs = list[JobSpec]()
+    for tenant, (kind, batch) in kinds.items():
+        count = max(6, int(3.0 * slots / (batch * sum(task.estimate_s for task in kind.tasks))))
+        priority = chance.choice((1, 3, 9))
+        jobs += [JobSpec(len(jobs) + number, tenant, kind, batch, priority, 0.0) for number in range(min(count, 150))]
+
+    def all_have_work(machine: Machine) -> bool:
+        left = Counter(job.spec.tenant for job in machine.jobs.values() if not job.slots)
+        return min(left[tenant] for tenant in kinds) >= slots
+
+    _, watch = run(policy, jobs, slots, dict(zip("abc", weights, strict=True)), until=all_have_work)
+    total_s = sum(watch.spent.values())
+    assert total_s > 1.5
+    bound_s = slots * (2 * LOAD_S + max(task.estimate_s for kind, _ in kinds.values() for task in kind.tasks))
+    for tenant, weight in zip("abc", weights, strict=True):
+        assert abs(watch.spent[tenant] - total_s * weight / sum(weights)) <= bound_s
 
 
 def test_what_one_cannot_use_the_others_have() -> None:

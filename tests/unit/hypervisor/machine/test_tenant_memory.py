@@ -62,6 +62,34 @@ def test_a_job_over_the_part_of_a_tenant_that_holds_nothing_is_asked_for() -> No
     assert queue.request(_job(1, "a", 8))
 
 
+def _stay(number: int, tenant: str, pages: int) -> Job:
+    """As a session or a lease is to the machine."""
+    buffer = BufferSpec("x", BufferRole.CONSTANT, pages * PAGE, "u1", (pages * PAGE,))
+    application = Application("session", (), (), (buffer,))
+    return Job(JobSpec(number, tenant, application, arrival_s=float(number), needs_memory=True), Graph(application))
+
+
+def test_sessions_and_leases_of_all_tenants_leave_a_part_to_jobs() -> None:
+    queue = MemoryQueue(lambda: 6 * PAGE)
+    first, second, job = _stay(1, "a", 4), _stay(2, "b", 3), _job(3, "b", 2)
+    _held(queue, first)
+    assert not queue.request(second), "7 of 8 pages would be held for as long as people like"
+    assert queue.next() is None
+    assert not queue.waits_for_its_own(second)
+    _held(queue, job)  # of the same tenant: it passes its session
+    other = _stay(4, "c", 2)
+    _held(queue, other)
+    assert queue.release_job(other)
+    assert queue.next() is None
+    assert queue.release_job(first)
+    assert queue.next() == second.spec.id
+
+
+def test_a_session_that_was_opened_alone_has_its_memory() -> None:
+    queue = MemoryQueue(lambda: 6 * PAGE)
+    assert queue.request(_stay(1, "a", 8))
+
+
 def test_a_recovered_job_counts() -> None:
     queue = MemoryQueue(lambda: 6 * PAGE)
     before = _job(1, "a", 4)

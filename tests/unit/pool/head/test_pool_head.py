@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from eddy.api.http.body_limit import DRAIN_BYTES
+from eddy.api.http.request_checks import DRAIN_BYTES
 from eddy.core.numbering import Numbering
 from eddy.pool.head import app as head
 from eddy.pool.head.app import MOST_BODY_BYTES, create_head

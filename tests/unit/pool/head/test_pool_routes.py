@@ -12,7 +12,7 @@ from unittest.mock import MagicMock
 
 import httpx
 import pytest
-from eddy.api.access.token_buckets import TenantRateLimits, TokenBuckets
+from eddy.api.access.request_limits import TenantRateLimits, TokenBuckets
 from eddy.api.service.app import routes
 from eddy.core.errors import RateLimited
 from eddy.pool.head import app as head

@@ -1,0 +1,67 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""No source calls programs, files or C++ of the machine its model runs on, however that is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from eddy.core.errors import InvalidRequest
+from eddy_sim.design import build
+from eddy_sim.tools.products import ROOT
+from eddy_sim.tools.reaching import find_reaching, refuse_reaching
+from eddy_sim.tools.toolchain import BuildFailed, preprocess
+
+HARMLESS = """// $system("x"), import "DPI-C", `verilator_config
+/* $fopen */
+package p; endpackage
+module m (input clk_i);
+  import p::*;
+  wire \\$system = 1'b0; // an escaped name
+  initial $display("$system import \\"DPI-C\\" %0d", $clog2(4));
+endmodule
+"""
+REACHING = {
+    "two macros": ("`define D $\n`define S system\n", 'initial `D`S("touch owned");'),
+    "pasted": ("`define RUN $sys``tem\n", 'initial `RUN("touch owned");'),
+    "import by a macro": ("`define I import\n", '`I "DPI-C" function int system(string what);'),
+    "standard by a macro": ('`define W "DPI-C"\n', "import `W function int system(string what);"),
+    "only in Verilator": ("", '`ifdef VERILATOR\ninitial $system("touch owned");\n`endif'),
+    "in a header": ("", '`include "inner.svh"'),
+    "in data": ("", '`include "inner.txt"'),
+}
+
+
+def test_comments_strings_and_escaped_names_are_no_code(tmp_path: Path) -> None:
+    (tmp_path / "m.sv").write_text(HARMLESS)
+    assert find_reaching(HARMLESS) is None
+    refuse_reaching([tmp_path / "m.sv"])
+
+
+@pytest.mark.parametrize(("before", "body"), REACHING.values(), ids=REACHING)
+def test_macros_and_included_files_hide_nothing(before: str, body: str, tmp_path: Path) -> None:
+    for name in ("inner.svh", "inner.txt"):
+        (tmp_path / name).write_text('initial $system("touch owned");\n')
+    (tmp_path / "m.sv").write_text(f"{before}module m (input clk_i);\n{body}\nendmodule\n")
+    with pytest.raises((InvalidRequest, BuildFailed), match=r"which reaches programs|is no file of the module's"):
+        refuse_reaching([tmp_path / "m.sv", tmp_path / "inner.svh"])
+
+
+@pytest.mark.parametrize("folder", ["plain", "h\u00e9", "a b"])
+def test_a_file_that_is_not_the_modules_is_not_included(tmp_path: Path, folder: str) -> None:
+    tmp_path /= folder
+    tmp_path.mkdir()
+    (tmp_path / "other.svh").write_text("wire a;\n")
+    (tmp_path / "m.sv").write_text(f'module m;\n`include "{tmp_path}/other.svh"\nendmodule\n')
+    with pytest.raises(InvalidRequest, match="is no file of the module's"):
+        refuse_reaching([tmp_path / "m.sv"])
+    refuse_reaching([tmp_path / "m.sv", tmp_path / "other.svh"])
+
+
+@pytest.mark.parametrize(
+    "manifest", sorted((ROOT / "bitstreams").glob("*/manifest.yaml")), ids=lambda at: at.parent.name
+)
+def test_modules_that_are_shipped_pass(manifest: Path) -> None:
+    files = build._module_rtl(manifest).files
+    refuse_reaching(files)
+    assert "endmodule" in preprocess(files)
