@@ -308,7 +308,7 @@ def test_a_command_comes_after_hundreds_of_others_through_few_markers(clients: d
         many = [session.fill(x, k.to_bytes(4, "little"), 4 * k, 4) for k in range(200)]
         scale = session.program(SOURCE).kernel("scale")
         first = session.exchange.next
-        after = [session.launch(scale, 1, (x.at(4 * k), 2), after=many) for k in range(20)]
+        after = [session.launch(scale, 1, (x.at(4 * k), 2), after=[*many, *many]) for k in range(20)]
         assert session.exchange.next - first <= 20 + 4  # a block of 64 numbers has one marker, however many ask for it
         assert words(session.read(x, after=[*many, *after]).result())[:40] == [k * (1 + (k < 20)) for k in range(40)]
         bad = session.launch(session.program(SOURCE).kernel("crooked"), 4, (x,))

@@ -112,7 +112,7 @@ class CommandExchange:
         A queue's barrier has all that come after it wait for all that came before, so blocks are of numbers, which
         later commands have alike, and a marker serves as long as what it comes after has not ended otherwise.
         """
-        waits = tuple(each for each in after if not _is_complete(each))
+        waits = tuple(each for each in dict.fromkeys(after) if not _is_complete(each))
         if len(waits) <= MOST_AFTER:
             return waits
         blocks: dict[int, list[SessionEvent]] = {}
