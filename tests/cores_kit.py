@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eddy.board.model.model import SHELL, ModelBoard, ModelFaults
+from eddy.board.model.model import SHELL, ModelBoard
 from eddy.board.model.model_images import model_images
-from eddy.board.model.model_modules import cluster_shape
-from eddy.board.port.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
+from eddy.board.port.port import BoardDescription, Launch
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.slots import Pool, SlotDescription
 from eddy.core.tenants import TenantRecord
 from eddy.gpu.launches.request import KernelRequest
-from eddy.gpu.programs.shape import ClusterShape
 from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner
@@ -28,7 +25,7 @@ from eddy.policy.price import POLICIES
 from eddy.store import Store
 from eddy_sim.gpu.executors import IsaExecutor
 from hypervisor_kit import BEHAVIOURS, CHAIN, LATENCY, MODULES
-from kernel_kit import CAUSES, MAX_INSTRUCTIONS, buffer
+from kernel_kit import buffer
 from unit.gpu_kit import compiler
 
 SOURCE = """
@@ -63,12 +60,10 @@ class CoresBoard(ModelBoard):
     """A model board on which slices compute, each on one core, when they are launched."""
 
     def __init__(self, modules: Mapping[str, ModuleManifest], slots: int = 1, group_s: float = 1e-4) -> None:
-        self._bad: dict[str, Cause] = {}
         described = description(slots)
         latency = {**LATENCY, **dict.fromkeys(modules, group_s)}
         images = model_images(described, latency)
-        super().__init__(described, images, latency, behaviours=BEHAVIOURS, faults=ModelFaults(self._bad))
-        self._counted: dict[str, CoreReport] = {}
+        super().__init__(described, images, latency, behaviours=BEHAVIOURS, computing=IsaExecutor)
         self.most: dict[int, int] = {}
         """By slot: most kernels that ran at once."""
         self.started: Counter[int] = Counter()
@@ -76,39 +71,10 @@ class CoresBoard(ModelBoard):
 
     def launch(self, slot: int, launch: Launch) -> None:
         """See the port."""
-        if launch.kernel is not None:
-            self._compute(slot, launch)
         super().launch(slot, launch)
         self.started[slot] += 1
         running = len(self.state().slots[slot].items)
         self.most[slot] = max(self.most.get(slot, 0), running)
-
-    def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
-        """See the port."""
-        return tuple(
-            dataclasses.replace(event, cores=(self._counted[event.item],))
-            if event.kind in (EventKind.ITEM_DONE, EventKind.ITEM_FAILED) and event.item in self._counted
-            else event
-            for event in super().wait(until_s, acknowledge)
-        )
-
-    def _compute(self, slot: int, launch: Launch) -> None:
-        kernel = launch.kernel
-        assert kernel is not None
-        found = next(b for b in self.state().buffers if b.id == kernel.region)
-        region = bytearray(self.read(found.id, 0, found.bytes))
-        held = next(image for image in self.images() if image.sha256 == self.state().slots[slot].image)
-        shape = cluster_shape(held.module)
-        assert shape is not None
-        one = ClusterShape(1, shape.warps, shape.threads, shape.fpu)
-        run = IsaExecutor(one).execute(region, kernel.entry, kernel.argument, MAX_INSTRUCTIONS)
-        self.write(found.id, 0, bytes(region))
-        fault = run.faults[0] if run.faults else None
-        if fault is not None:
-            self._bad[launch.item] = CAUSES.get(fault.cause, Cause.KERNEL_TRAP)
-        told = (fault.cause, fault.pc, fault.value) if fault is not None else ("", 0, 0)
-        counters = dataclasses.replace(run.counters[0], cycles=run.counters[0].instructions)
-        self._counted[launch.item] = CoreReport(kernel.cores[0], counters, *told)
 
 
 def kinds(modules: Mapping[str, ModuleManifest]) -> dict[str, ClusterKind]:

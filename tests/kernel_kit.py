@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from eddy.board.model.model import SHELL, ModelBoard, ModelFaults
 from eddy.board.model.model_images import model_images
-from eddy.board.port.port import BoardDescription, BoardEvent, Cause, CoreReport, EventKind, Launch
+from eddy.board.port.port import BoardDescription, Cause
 from eddy.core.records import KERNEL, JobRequest
 from eddy.core.slots import Pool, SlotDescription
-from eddy.gpu.launches.executor import Fault
 from eddy.gpu.launches.request import Buffer, KernelRequest
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner, cluster_shape
@@ -39,7 +37,6 @@ MANIFEST = ModuleManifest(
 )
 ALL_MODULES: Mapping[str, ModuleManifest] = {**MODULES, GPU: MANIFEST}
 SLICE_S = 1e-3
-MAX_INSTRUCTIONS = 2_000_000
 
 STEP = """
 kernel void step(global uint *y, global const uint *x, uint n) {
@@ -51,62 +48,15 @@ kernel void wild(global uint *y) { *(global volatile uint *)0x70000000u = 1; y[0
 kernel void spin(global volatile uint *y) { while (y[0] == 0) {} }
 kernel void crooked(global uint *y) { *(global volatile uint *)((uint)y + 2) = 1; }
 """
-CAUSES = {
-    "illegal": Cause.ILLEGAL_INSTRUCTION,
-    "load_misaligned": Cause.MISALIGNED_ACCESS,
-    "store_misaligned": Cause.MISALIGNED_ACCESS,
-    "barrier_deadlock": Cause.BARRIER_DEADLOCK,
-    "stack_overflow": Cause.STACK_OVERFLOW,
-    "load_fault": Cause.READ_OUTSIDE_WINDOW,
-    "store_fault": Cause.WRITE_OUTSIDE_WINDOW,
-}
 
 
 class ComputingBoard(ModelBoard):
     """A model board on which kernels compute: all of a slice when it is launched, its event when its time has come."""
 
     def __init__(self, description: BoardDescription, faults: dict[str, Cause] | None = None) -> None:
-        self._bad = dict(faults or {})
         latency = {**LATENCY, GPU: SLICE_S}
-        images = model_images(description, latency)
-        super().__init__(description, images, latency, behaviours=BEHAVIOURS, faults=ModelFaults(self._bad))
-        self._counted: dict[str, tuple[CoreReport, ...]] = {}
-
-    def launch(self, slot: int, launch: Launch) -> None:
-        """See the port."""
-        if launch.kernel is not None and launch.item not in self._bad:
-            self._compute(launch)
-        super().launch(slot, launch)
-
-    def wait(self, until_s: float, acknowledge: int = -1) -> tuple[BoardEvent, ...]:
-        """See the port."""
-        return tuple(
-            dataclasses.replace(event, cores=self._counted[event.item])
-            if event.kind in (EventKind.ITEM_DONE, EventKind.ITEM_FAILED) and event.item in self._counted
-            else event
-            for event in super().wait(until_s, acknowledge)
-        )
-
-    def _compute(self, launch: Launch) -> None:
-        kernel = launch.kernel
-        assert kernel is not None
-        buffer = next(b for b in self.state().buffers if b.id == kernel.region)
-        region = bytearray(self.read(buffer.id, 0, buffer.bytes))
-        run = IsaExecutor(SHAPE).execute(region, kernel.entry, kernel.argument, MAX_INSTRUCTIONS)
-        self.write(buffer.id, 0, bytes(region))
-        faults = {fault.core: fault for fault in run.faults}
-        if faults:
-            self._bad[launch.item] = CAUSES.get(next(iter(faults.values())).cause, Cause.KERNEL_TRAP)
-        elif not run.finished:
-            self._bad[launch.item] = Cause.TIME_LIMIT
-        self._counted[launch.item] = tuple(
-            _report(core, counters, faults.get(core)) for core, counters in enumerate(run.counters)
-        )
-
-
-def _report(core: int, counters: Any, fault: Fault | None) -> CoreReport:
-    told = (fault.cause, fault.pc, fault.value) if fault is not None else ("", 0, 0)
-    return CoreReport(core, dataclasses.replace(counters, cycles=counters.instructions), *told)
+        images, went_wrong = model_images(description, latency), ModelFaults(dict(faults or {}))
+        super().__init__(description, images, latency, behaviours=BEHAVIOURS, faults=went_wrong, computing=IsaExecutor)
 
 
 def description(gpu: int = 1, arena: int = 1 << 20, pipeline: int = 2) -> BoardDescription:

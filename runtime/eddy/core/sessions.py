@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+MOST_AFTER = 64
+"""Commands that one command may name as those it comes after."""
+
 
 class SessionState(str, enum.Enum):
     """Where a session is in its life."""

@@ -31,10 +31,9 @@ class IsaExecutor:
     def execute(self, region: bytearray, entry: int, argument: int, limit: int) -> Execution:
         """See `eddy.gpu.launches.executor.Executor`; `limit` counts instructions."""
         model = isa_model.IsaModel(self._config)
-        model.write(REGION_BASE, bytes(region))
+        model.map(REGION_BASE, region)  # a session's region is far larger than what a launch of it reaches
         model.start(entry, argument, range(self.shape.cores))
         outcome = model.run(limit)
-        region[:] = model.read(REGION_BASE, len(region))
         counters = tuple(
             CoreCounters(0, instructions, sum(lanes[1:]), tuple(lanes[1:]))
             for instructions, lanes in zip(outcome.instructions, outcome.by_lanes, strict=True)

@@ -196,6 +196,17 @@ class IsaModel:
         self._library.isa_read(self._cluster, ctypes.c_uint32(address), buffer, ctypes.c_uint64(size))
         return buffer.raw
 
+    def map(self, address: int, memory: bytearray) -> None:
+        """Have memory from an address on be the caller's, which changes as the program runs.
+
+        Raises:
+            ValueError: Address or size is no multiple of 8 bytes.
+        """
+        if (address | len(memory)) % 8:
+            raise ValueError(f"{len(memory)} bytes at {address:#x} are no whole words of 8 bytes")
+        self._mapped = (ctypes.c_char * len(memory)).from_buffer(memory)
+        self._library.isa_map(self._cluster, ctypes.c_uint32(address), self._mapped, ctypes.c_uint32(len(memory)))
+
     def start(self, pc: int, argument: int = 0, cores: Iterable[int] = (0,)) -> None:
         """Warp 0, lane 0 of every core named begins at `pc` with `argument` in mscratch."""
         mask = sum(1 << core for core in cores)

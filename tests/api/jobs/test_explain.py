@@ -115,7 +115,11 @@ async def test_who_took_a_slot_is_told_to_whom_it_may_be(server: Any, tenant: st
 
 @pytest.mark.parametrize(
     ("detail", "words"),
-    [("drained", "Slot 1 was drained"), ("leased", "Slot 1 was given to a person's lease"), ("", "The dispatch policy")],
+    [
+        ("drained", "Slot 1 was drained"),
+        ("leased", "Slot 1 was given to a person's lease"),
+        ("", "The dispatch policy"),
+    ],
 )
 async def test_a_slot_that_no_policy_took_is_no_decision_of_it(server: Any, detail: str, words: str) -> None:
     job = (await server.submit())["id"]

@@ -85,7 +85,8 @@ def brighten(host: Host, context: Handle, queue: Handle, program: Handle) -> str
 
 def main() -> None:
     host = Host()
-    found: dict[str, object] = {}
+    name = host.ask("clGetDeviceInfo", host.device, number("CL_DEVICE_NAME"), form=bytes)
+    found: dict[str, object] = {"device": name.decode().rstrip("\0")}
     context = host.context()
     queue = host.queue(context, "PROFILING_ENABLE")
     compute(host, context, queue, found)

@@ -62,6 +62,7 @@ def check(found: dict[str, object], printed: str, log: str) -> None:
     for _ in range(3):
         x = x * np.uint32(3) + np.uint32(1)
     assert printed == "77\n"
+    assert found["device"] == "Eddy 1C4W4T", "no cluster was loaded yet when it was asked"
     assert found["sums"] == x.reshape(4, 16).sum(axis=1).tolist()
     times = found["times"]
     assert isinstance(times, list)

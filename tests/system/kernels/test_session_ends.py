@@ -73,6 +73,19 @@ def test_memory_that_nobody_uses_goes_to_the_disk_for_others_and_comes_back_as_i
     assert count(engine, bob) == 1
 
 
+def test_a_session_that_gets_work_while_it_leaves_the_board_comes_back() -> None:
+    store = Store(":memory:")
+    tenants(store, ada=1, bob=1)
+    engine, _ = begun(store)
+    ada = guest(engine, "ada")
+    serve(engine, ada)
+    bob = guest(engine, "bob")
+    serve(engine, bob, until=lambda: state(engine, ada) is SessionState.SPILLING)
+    ada.launch("once", 1)
+    serve(engine, ada, bob)
+    assert (count(engine, ada), count(engine, bob)) == (2, 1)
+
+
 @pytest.mark.parametrize("end", ["spilled", "closed", "restarted"])
 def test_memory_is_read_from_the_board_in_portions_between_which_others_have_their_turn(
     monkeypatch: pytest.MonkeyPatch, end: str

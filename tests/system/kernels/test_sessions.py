@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -299,3 +300,19 @@ def test_buffers_are_images(session: Session) -> None:
             session.launch(kernel, (4, 3), (bad, linear_clamped, out)).wait()
     with pytest.raises(SessionFailed):
         session.finish()
+
+
+def test_a_command_comes_after_hundreds_of_others_through_few_markers(clients: dict[str, Client]) -> None:
+    with clients["ada"].open_session(memory_bytes=SMALL, out_of_order=True) as session:
+        x = session.buffer(4 * 200)
+        many = [session.fill(x, k.to_bytes(4, "little"), 4 * k, 4) for k in range(200)]
+        scale = session.program(SOURCE).kernel("scale")
+        first = session.exchange.next
+        after = [session.launch(scale, 1, (x.at(4 * k), 2), after=[*many, *many]) for k in range(20)]
+        assert session.exchange.next - first <= 20 + 4  # a block of 64 numbers has one marker, however many ask for it
+        assert words(session.read(x, after=[*many, *after]).result())[:40] == [k * (1 + (k < 20)) for k in range(40)]
+        bad = session.launch(session.program(SOURCE).kernel("crooked"), 4, (x,))
+        with pytest.raises(SessionFailed, match=r"dependency|after"):
+            session.read(x, after=[*(session.fill(x, bytes(4)) for _ in range(100)), bad]).result()
+        with contextlib.suppress(SessionFailed):
+            session.finish()

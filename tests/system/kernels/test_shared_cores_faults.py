@@ -74,15 +74,13 @@ class FaultyBoard(CoresBoard):
     def __init__(self, draw: random.Random, rate: float, loads: frozenset[int] = frozenset()) -> None:
         super().__init__(MODULES, slots=2)
         self._draw, self._rate = draw, rate
+        self._bad = dict[str, Cause]()
         self.inject(ModelFaults(self._bad, loads))
 
     def launch(self, slot: int, launch: Launch) -> None:
-        super().launch(slot, launch)
-
-    def _compute(self, slot: int, launch: Launch) -> None:
-        super()._compute(slot, launch)
-        if self._draw.random() < self._rate:
+        if launch.kernel is not None and self._draw.random() < self._rate:
             self._bad[launch.item] = self._draw.choice([Cause.MODULE_ERROR, Cause.RESPONSE_STALLED])
+        super().launch(slot, launch)
 
 
 def test_a_kernel_whose_slot_failed_begins_with_its_arrays_as_they_came() -> None:

@@ -8,7 +8,8 @@ block, in `load`. The same calls in the same order give the same events, times a
 A kernel that says how many work-groups it runs takes `SLICE_S` and so many times what the table says a group takes.
 
 A module whose name says that it is a GPU cluster (`cluster_shape`), or that the board was told is one, takes kernels:
-they take the time the latency table says, and report cycles of that time and nothing counted.
+they take the time the latency table says, and report cycles of that time and nothing counted. A board that is given
+clusters to compute with has them work on the kernel's memory when it is launched, and reports what they counted.
 
 An accelerator that is held has the registers of Xilinx HLS, its runs take what the table says, and its caller is never
 counted as gone: virtual time may leap over any limit between two of its calls.
@@ -32,7 +33,7 @@ from eddy.board.model.model_held import ModelHold
 from eddy.board.model.model_images import ImageReads, LoadTime, model_images
 from eddy.board.model.model_items import ModelItems
 from eddy.board.model.model_memory import ModelMemory
-from eddy.board.model.model_modules import Behaviour, Usage, cores_only
+from eddy.board.model.model_modules import Behaviour, Clusters, Usage, cores_only
 from eddy.board.model.model_slot import ModelSlot
 from eddy.board.port.events import EventLog
 from eddy.board.port.held import check_accesses
@@ -186,6 +187,8 @@ class ModelBoard:
         usage: What kernels execute and ask of memory; they only occupy their cores unless said otherwise.
         trust: Whose signatures count for images of tenants' own; of such an image only its manifest's module means
             anything here.
+        computing: What computes kernels, in their region's place, when they are launched; None where they only take
+            their time. Needs `real_memory`.
     """
 
     def __init__(
@@ -203,6 +206,7 @@ class ModelBoard:
         clusters: Mapping[str, ClusterShape] | None = None,
         usage: Usage = cores_only,
         trust: Trust = Trust(False),  # noqa: B008 - frozen
+        computing: Clusters | None = None,
     ) -> None:
         self._description = description
         self._offered = {image.sha256: image for image in images}
@@ -215,7 +219,7 @@ class ModelBoard:
         self._arena = ModelMemory(0x4000_0000, description.arena_bytes, real_memory)
         self._slots = [ModelSlot() for _ in description.slots]
         self._items = ModelItems(
-            self._images, dict(clusters or {}), self._forecast, dict(behaviours or {}), usage, self._arena
+            self._images, dict(clusters or {}), self._forecast, dict(behaviours or {}), usage, self._arena, computing
         )
         self._events = ModelEvents(self._slots, self._items, self._forecast)
 
@@ -241,7 +245,8 @@ class ModelBoard:
                 left out.
         """
         described = profile.description(SHELL, profile.arena.bytes, requires_signature=False)
-        description = replace(described, board="model", computes=bool(options.get("behaviours")))
+        computes, computes_kernels = bool(options.get("behaviours")), options.get("computing") is not None
+        description = replace(described, board="model", computes=computes, computes_kernels=computes_kernels)
         port = profile.configuration
         rate = port.storage_bytes_per_s
         times = {

@@ -8,10 +8,11 @@ from math import inf
 
 from eddy.board.model.model_forecast import ModelForecast
 from eddy.board.model.model_memory import ModelMemory
-from eddy.board.model.model_modules import Behaviour, ModelModule, RunningItem, Usage, module_of
+from eddy.board.model.model_modules import Behaviour, Clusters, ModelModule, RunningItem, Usage, module_of
 from eddy.board.model.model_slot import ModelSlot, charge
 from eddy.board.port.events import EventLog
 from eddy.board.port.held import check_held
+from eddy.board.port.kernels import cause_of
 from eddy.board.port.port import Access, Cause, CoreReport, EventKind, Launch, SlotPhase
 from eddy.core.counters import ContextCounters
 from eddy.core.errors import Conflict, InvalidRequest, ModuleFault
@@ -29,6 +30,7 @@ class ModelItems:
         behaviours: By module; what an item does to its buffers when it ends.
         usage: What kernels execute and ask of memory.
         arena: The board's memory.
+        computing: What computes kernels when they are launched; None where they only take their time.
     """
 
     def __init__(
@@ -39,9 +41,11 @@ class ModelItems:
         behaviours: Mapping[str, Behaviour],
         usage: Usage,
         arena: ModelMemory,
+        computing: Clusters | None = None,
     ) -> None:
         self._images, self._clusters, self._forecast = images, clusters, forecast
         self._behaviours, self._usage, self._arena = behaviours, usage, arena
+        self._computing = computing
 
     def begin(self, slot: int, state: ModelSlot, launch: Launch, now_s: float) -> tuple[RunningItem, float]:
         """An item as it starts, and how many seconds it will take.
@@ -64,7 +68,13 @@ class ModelItems:
             return RunningItem(launch, now_s, Cause.NONE, frozenset()), inf
         cores = module.check(slot, launch, self._arena, state.items.values())
         takes_s, verdict = self._forecast.item(slot, module, self._images[state.image].module, launch)
-        return RunningItem(launch, now_s, verdict, frozenset(cores)), takes_s
+        if self._computing is None or verdict is not Cause.NONE:
+            return RunningItem(launch, now_s, verdict, frozenset(cores)), takes_s
+        computed = module.compute(launch, self._arena, self._computing, self._images[state.image].clk_hz)
+        if computed is None:
+            return RunningItem(launch, now_s, verdict, frozenset(cores)), takes_s
+        ends_s = launch.time_limit_s if computed.cause is Cause.TIME_LIMIT else takes_s
+        return RunningItem(launch, now_s, computed.cause, frozenset(cores), computed.reports), ends_s
 
     def run_s(self, slot: int, state: ModelSlot) -> float:
         """What a run takes that the caller of a held module begins."""
@@ -84,7 +94,7 @@ class ModelItems:
     def finish(self, slot: int, state: ModelSlot, number: int, at_s: float, log: EventLog) -> None:
         """An item's time has come: it did its work, or met its fault, or its limit."""
         item = state.items[number]
-        launch, verdict, detail = item.launch, item.verdict, "injected"
+        launch, verdict, detail = item.launch, item.verdict, cause_of(item.reports)[1] or "injected"
         if verdict is Cause.TIME_LIMIT:
             detail = f"no end within {launch.time_limit_s:g} s"
         if verdict is Cause.NONE:
@@ -149,7 +159,7 @@ class ModelItems:
     def _take_out(self, state: ModelSlot, number: int, at_s: float) -> tuple[CoreReport, ...]:
         """End an item: its account is charged, and its cores report."""
         item = state.items[number]
-        reports = self._module(state).reports(item.cores, self._cycles(state, item, at_s))
+        reports = item.reports or self._module(state).reports(item.cores, self._cycles(state, item, at_s))
         charge(state.accounts, item.launch.account, self._used(state, item, at_s))
         del state.items[number]
         return reports

@@ -46,9 +46,7 @@ class ModelMemory:
         """
         self._book.check_range(number, offset, len(data))
         if self._real:
-            if number not in self._bytes:
-                self._bytes[number] = bytearray(self.buffer(number).bytes)
-            self._bytes[number][offset : offset + len(data)] = data
+            self.bytes_of(number)[offset : offset + len(data)] = data
 
     def read(self, number: int, offset: int, size: int) -> bytes:
         """Copy bytes out of a buffer.
@@ -59,6 +57,19 @@ class ModelMemory:
         self._book.check_range(number, offset, size)
         held = self._bytes.get(number)
         return bytes(size) if held is None else bytes(held[offset : offset + size])
+
+    def bytes_of(self, number: int) -> bytearray:
+        """A buffer's bytes themselves, for what works in its place.
+
+        Raises:
+            Conflict: They are only booked.
+            NotFound: There is none of that id.
+        """
+        if not self._real:
+            raise Conflict("kernels compute on a board with real memory (real_memory=True)")
+        if number not in self._bytes:
+            self._bytes[number] = bytearray(self.buffer(number).bytes)
+        return self._bytes[number]
 
     def window(self, grants: Iterable[Grant]) -> GrantedMemory:
         """The memory a launch may touch."""

@@ -6,14 +6,15 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from eddy.board.model.model_memory import GrantedMemory, ModelMemory
-from eddy.board.port.kernels import check_apart, check_kernel, check_no_kernel, kernel_of
+from eddy.board.port.kernels import cause_of, check_apart, check_kernel, check_no_kernel, kernel_of
 from eddy.board.port.pages import PAGE
 from eddy.board.port.port import Cause, CoreReport, Launch
 from eddy.core.counters import ContextCounters, CoreCounters
+from eddy.gpu.launches.executor import Executor
 from eddy.gpu.programs.shape import ClusterShape
 
 Behaviour = Callable[[Mapping[int, int], GrantedMemory], None]
@@ -26,23 +27,51 @@ KERNEL_REGISTERS: Mapping[str, int] = {"entry": 0x100, "argument": 0x104, "regio
 Usage = Callable[[Launch, int, int], ContextCounters]
 """What a kernel has done by now, for `sharing`: from its launch, the cores it has, and cycles since its start."""
 
+MOST_INSTRUCTIONS = 1 << 40
+"""After which a kernel that is computed is given up, where it has no limit of its own."""
 SLICE_S = 25e-6
 """What starting a slice of a kernel and seeing to its end take beside its work-groups, as on the `rtl` board."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningItem:
-    """Something that runs: how it will end, and the cores it takes of a GPU cluster."""
+    """Something that runs: how it will end, and the cores it takes of a GPU cluster.
+
+    Attributes:
+        launch: What was asked for.
+        started_s: When it began.
+        verdict: How it will end.
+        cores: Of a cluster.
+        reports: What its cores report, where it was computed; otherwise they report its time alone.
+    """
 
     launch: Launch
     started_s: float
     verdict: Cause
     cores: frozenset[int]
+    reports: tuple[CoreReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """How a kernel that was computed ended.
+
+    Attributes:
+        reports: Of its cores.
+        cause: Why it went wrong, or `Cause.NONE`.
+    """
+
+    reports: tuple[CoreReport, ...]
+    cause: Cause
 
 
 def cores_only(launch: Launch, cores: int, cycles: int) -> ContextCounters:
     """What is known of any kernel: its cores were its own all the time."""
     return ContextCounters(core_cycles=cores * cycles)
+
+
+Clusters = Callable[[ClusterShape], Executor]
+"""Makes what computes kernels: an executor that is a cluster of a shape."""
 
 
 class ModelModule(Protocol):
@@ -62,6 +91,9 @@ class ModelModule(Protocol):
 
     def duration_s(self, slot: int, launch: Launch, listed_s: float) -> float:
         """How long an item takes where the table of latencies says `listed_s`."""
+
+    def compute(self, launch: Launch, memory: ModelMemory, clusters: Clusters, clk_hz: float) -> Computed | None:
+        """Have a kernel computed, a cycle an instruction; None of what is no kernel."""
 
     def registers(self, slot: int, launch: Launch, memory: ModelMemory) -> Mapping[int, int]:
         """What the item finds in the module's registers, by offset."""
@@ -83,6 +115,10 @@ class ModelAccelerator:
     def duration_s(self, slot: int, launch: Launch, listed_s: float) -> float:
         """What the table says."""
         return listed_s
+
+    def compute(self, launch: Launch, memory: ModelMemory, clusters: Clusters, clk_hz: float) -> Computed | None:
+        """Nothing: it runs no kernels."""
+        return None
 
     def registers(self, slot: int, launch: Launch, memory: ModelMemory) -> Mapping[int, int]:
         """Those of the launch."""
@@ -117,6 +153,22 @@ class ModelCluster:
         """What the table says: for the whole, or for each work-group where the kernel counts them."""
         groups = kernel_of(slot, launch).groups
         return SLICE_S + groups * listed_s if groups else listed_s
+
+    def compute(self, launch: Launch, memory: ModelMemory, clusters: Clusters, clk_hz: float) -> Computed | None:
+        """What the kernel does to its region, on as many cores as it was given."""
+        kernel = launch.kernel
+        assert kernel is not None
+        cores = sorted(kernel.cores or range(self.shape.cores))
+        cluster = clusters(replace(self.shape, cores=len(cores)))
+        limit = round(min(launch.time_limit_s * clk_hz, MOST_INSTRUCTIONS))
+        run = cluster.execute(memory.bytes_of(kernel.region), kernel.entry, kernel.argument, limit)
+        faults = {fault.core: (fault.cause, fault.pc, fault.value) for fault in run.faults}
+        reports = tuple(
+            CoreReport(core, replace(counters, cycles=counters.instructions), *faults.get(place, ("", 0, 0)))
+            for place, (core, counters) in enumerate(zip(cores, run.counters, strict=True))
+        )
+        cause, _ = cause_of(reports)
+        return Computed(reports, Cause.TIME_LIMIT if cause is Cause.NONE and not run.finished else cause)
 
     def registers(self, slot: int, launch: Launch, memory: ModelMemory) -> Mapping[int, int]:
         """Those of a core that runs the kernel."""

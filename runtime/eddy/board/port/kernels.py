@@ -3,12 +3,38 @@
 
 from __future__ import annotations
 
-from eddy.board.port.port import Access, KernelLaunch, Launch
+from collections.abc import Iterable
+
+from eddy.board.port.port import Access, Cause, CoreReport, KernelLaunch, Launch
 from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.units import format_bytes
 from eddy.gpu.programs.layout import REGION_BASE
 
 MOST_REGION_BYTES = 1 << 30
+_CAUSES = {
+    "illegal": Cause.ILLEGAL_INSTRUCTION,
+    "load_misaligned": Cause.MISALIGNED_ACCESS,
+    "store_misaligned": Cause.MISALIGNED_ACCESS,
+    "barrier_deadlock": Cause.BARRIER_DEADLOCK,
+    "stack_overflow": Cause.STACK_OVERFLOW,
+    "fetch_fault": Cause.READ_OUTSIDE_WINDOW,
+    "load_fault": Cause.READ_OUTSIDE_WINDOW,
+    "store_fault": Cause.WRITE_OUTSIDE_WINDOW,
+}
+"""Causes of cores' faults; every other fault is a `KERNEL_TRAP`."""
+
+
+def cause_of(reports: Iterable[CoreReport]) -> tuple[Cause, str]:
+    """Why cores were stopped: the cause of the first, and what each met; `Cause.NONE` and "" where none was."""
+    faults = [report for report in reports if report.fault]
+    if not faults:
+        return Cause.NONE, ""
+    return _CAUSES.get(faults[0].fault, Cause.KERNEL_TRAP), "; ".join(map(_describe, faults))
+
+
+def _describe(report: CoreReport) -> str:
+    where = f" at {report.fault_pc:#010x}" if report.fault_pc else ""
+    return f"core {report.core}: {report.fault}{where}, value {report.fault_value:#010x}"
 
 
 def kernel_of(slot: int, launch: Launch) -> KernelLaunch:

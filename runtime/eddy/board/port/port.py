@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from eddy.core.counters import CoreCounters, SharingCounters
+from eddy.core.records import KERNEL
 from eddy.core.slots import Access as Access
 from eddy.core.slots import Image, SlotDescription
 
@@ -316,7 +317,8 @@ class SlotCounters(MonitorCounters):
 class BoardDescription:
     """What a board is; fixed while it runs.
 
-    `computes` is false where items only take their time: what they leave in memory is not what they should.
+    `computes` is false where items only take their time: what they leave in memory is not what they should. Kernels may
+    be computed all the same, where `computes_kernels` says so.
     `storage_bytes_per_s` is the rate at which an image is read that is not in memory, 0 where that takes no board time;
     `image_cache_bytes` is the memory for images, 0 where none is kept; `memory_bytes_per_s` is what memory gives all
     its users together at most, 0 where that is not known.
@@ -334,6 +336,11 @@ class BoardDescription:
     storage_bytes_per_s: float = 0.0
     image_cache_bytes: int = 0
     memory_bytes_per_s: float = 0.0
+    computes_kernels: bool = False
+
+    def computes_kind(self, kind: str) -> bool:
+        """Whether jobs of a kind are computed."""
+        return self.computes or (self.computes_kernels and kind == KERNEL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddy.board.port.kernels import check_apart, check_kernel, kernel_of
-from eddy.board.port.port import Cause, CoreReport, KernelLaunch, Launch
+from eddy.board.port.kernels import cause_of, check_apart, check_kernel, kernel_of
+from eddy.board.port.port import Cause, KernelLaunch, Launch
 from eddy.board.pynq.fabric import ClusterDriver, Fault, KernelEnd, KernelStart
 from eddy.board.pynq.memory_gate import NotDrained
 from eddy.board.pynq.runner import EndedItem, RunnerParts, SlotFailed, StartFailed
@@ -23,17 +23,6 @@ HALT_BOUND_S = 1e-3
 """How long halted cores may take to let their last stores land: as long as a slot may take to drain."""
 DEAF = "a core that was halted did not stop"
 
-_CAUSES = {
-    "illegal": Cause.ILLEGAL_INSTRUCTION,
-    "load_misaligned": Cause.MISALIGNED_ACCESS,
-    "store_misaligned": Cause.MISALIGNED_ACCESS,
-    "barrier_deadlock": Cause.BARRIER_DEADLOCK,
-    "stack_overflow": Cause.STACK_OVERFLOW,
-    "fetch_fault": Cause.READ_OUTSIDE_WINDOW,
-    "load_fault": Cause.READ_OUTSIDE_WINDOW,
-    "store_fault": Cause.WRITE_OUTSIDE_WINDOW,
-}
-"""Causes of cores' faults; every other fault is a `KERNEL_TRAP`."""
 _ONE_KERNELS = (Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW)
 """Faults of the slot that end the kernel whose context they name, and leave the memory path as it was."""
 
@@ -238,13 +227,6 @@ class ClusterRunner:
         reports = self._ends.pop(running.ticket).cores
         self._parts.accounts.ran(running.launch.account, (report.counters for report in reports))
         del self._running[running.launch.item]
-        faults = [report for report in reports if report.fault]
-        if faults and cause is Cause.NONE:
-            cause = _CAUSES.get(faults[0].fault, Cause.KERNEL_TRAP)
-        detail = "; ".join(filter(None, [detail, *map(_describe, faults)]))
+        trapped, cores = cause_of(reports)
+        cause, detail = trapped if cause is Cause.NONE else cause, "; ".join(filter(None, [detail, cores]))
         self._ended.append(EndedItem(running.launch, running.started_s, cause, detail, reports))
-
-
-def _describe(report: CoreReport) -> str:
-    where = f" at {report.fault_pc:#010x}" if report.fault_pc else ""
-    return f"core {report.core}: {report.fault}{where}, value {report.fault_value:#010x}"

@@ -30,6 +30,7 @@ from eddy.board.remote.socket import SocketBoard
 from eddy.core.errors import BoardUnreachable, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
+    from eddy.board.model.model_modules import Clusters
     from eddy.board.overlay import OverlayFabric
     from eddy.board.pynq.pynq import PynqBoard
 
@@ -95,9 +96,19 @@ def open_board(
     if kind == "model":
         from eddy.board.model.model import ModelBoard
 
-        trust = Trust.load(False, trusted_keys)
-        return ModelBoard.from_profile(found, modules, latency, scrubbed, unchecked, trust=trust)
+        trust, computing = Trust.load(False, trusted_keys), _clusters(progress)
+        return ModelBoard.from_profile(found, modules, latency, scrubbed, unchecked, trust=trust, computing=computing)
     raise InvalidRequest(f"no board {kind!r}; allowed: {', '.join(BOARDS)}", field="board", allowed=BOARDS)
+
+
+def _clusters(progress: Progress) -> Clusters | None:
+    """What computes a model's kernels: the model of the instruction set, where the simulator is installed."""
+    try:
+        from eddy_sim.gpu.executors import IsaExecutor
+    except ModuleNotFoundError:
+        progress("kernels only take their time: the simulator, which computes them, is not installed")
+        return None
+    return IsaExecutor
 
 
 def connect(path: Path, patience_s: float = 0.0, progress: Callable[[str], None] = lambda _: None) -> BoardPort:

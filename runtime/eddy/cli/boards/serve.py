@@ -214,7 +214,7 @@ def _describe(server: Server) -> None:
     where = f"behind {server.settings.boardd}" if server.settings.boardd else server.settings.board
     print_status(f"eddy: board: {where}: {described.board}, profile {described.profile}, {len(described.slots)} slots")
     if not described.computes:
-        print_status("eddy: this board models times alone: nothing is computed, and outputs are zeros")
+        print_status("eddy: this board models times: accelerators compute nothing, and their outputs are zeros")
     _say_kept(server)
 
 

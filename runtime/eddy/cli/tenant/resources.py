@@ -68,7 +68,7 @@ def slots(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
         if slot.get("drained_because"):
             print_status(f"slot {slot['slot']}: {slot['drained_because']}")
     if not found.get("computes", True):
-        print_status("eddy: this board models times alone: nothing is computed, and outputs are zeros")
+        print_status("eddy: this board models times: accelerators compute nothing, and their outputs are zeros")
 
 
 def phase_of(slot: Mapping[str, Any]) -> str:

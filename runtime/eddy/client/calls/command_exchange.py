@@ -21,7 +21,7 @@ from eddy.client.calls.session_events import SessionCalls, SessionEvent, Session
 from eddy.client.transport.errors import ServerUnreachable
 from eddy.core.errors import NotFound
 from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
-from eddy.core.sessions import CommandState
+from eddy.core.sessions import MOST_AFTER, CommandState
 
 if TYPE_CHECKING:
     from eddy.client.transport.transport import Transport
@@ -65,6 +65,8 @@ class CommandExchange:
         self.open: dict[int, SessionEvent] = {}
         self.failures: deque[SessionEvent] = deque(maxlen=1)
         self._open_bytes = 0
+        self._joints: dict[int, tuple[frozenset[SessionEvent], SessionEvent]] = {}
+        """Markers that stand for many commands, by the block of numbers they are of, each with those it comes after."""
         self._life, self._known = "", 0
         self._moved = False
         """Whether a server of another life answered one who waited: the next one who sends sees to the programs."""
@@ -95,7 +97,7 @@ class CommandExchange:
         Raises:
             SessionFailed: The session has ended.
         """
-        after = tuple(after)
+        after = self._few(session, after)
         while (event := self._numbered(session, head, data, after, parts)) is None:
             self._turn(min([*self.open], default=0), ASK_S)
         gathered = event.number - self.accepted
@@ -103,6 +105,34 @@ class CommandExchange:
             with contextlib.suppress(ServerUnreachable):  # it is taken: who waits for it is told
                 self.send(patiently=False)
         return event
+
+    def _few(self, session: SessionCalls, after: Iterable[SessionEvent]) -> tuple[SessionEvent, ...]:
+        """As few as one command may name; beyond that markers stand for blocks of them.
+
+        A queue's barrier has all that come after it wait for all that came before, so blocks are of numbers, which
+        later commands have alike, and a marker serves as long as what it comes after has not ended otherwise.
+        """
+        waits = tuple(each for each in dict.fromkeys(after) if not _is_complete(each))
+        if len(waits) <= MOST_AFTER:
+            return waits
+        blocks: dict[int, list[SessionEvent]] = {}
+        for each in waits:
+            blocks.setdefault(each.number // MOST_AFTER, []).append(each)
+        few = [self._joint(session, number, of) if len(of) > 1 else of[0] for number, of in blocks.items()]
+        while len(few) > MOST_AFTER:
+            few = [*few[MOST_AFTER:], self.add(session, {"do": "marker"}, after=few[:MOST_AFTER])]
+        return tuple(few)
+
+    def _joint(self, session: SessionCalls, block: int, waits: list[SessionEvent]) -> SessionEvent:
+        known = self._joints.get(block)
+        if known is not None:
+            members, marker = known
+            if members.issuperset(waits) and all(map(_is_complete, members.difference(waits))):
+                return marker
+        marker = self.add(session, {"do": "marker"}, after=waits)
+        self._joints = {each: kept for each, kept in self._joints.items() if not kept[1].is_ended}
+        self._joints[block] = frozenset(waits), marker
+        return marker
 
     def _numbered(
         self,
@@ -118,7 +148,7 @@ class CommandExchange:
             if len(self.open) >= MOST_OPEN or (self.open and self._open_bytes + len(data) > MOST_OPEN_BYTES):
                 return None
             number, self.next = self.next, self.next + 1
-            waits = [each.number for each in after if not (each.is_ended and each.error is None)]
+            waits = [each.number for each in after if not _is_complete(each)]
             whole = {"n": number, **head, **({"after": waits} if waits else {})}
             event = self.open[number] = SessionEvent(session, number, whole, data, parts)
             self._open_bytes += len(data)
@@ -280,3 +310,7 @@ class CommandExchange:
                 self.failures.append(event)
             self.open.clear()
             self._open_bytes = 0
+
+
+def _is_complete(event: SessionEvent) -> bool:
+    return event.is_ended and event.error is None

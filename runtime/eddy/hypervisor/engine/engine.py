@@ -260,6 +260,10 @@ class Engine:
         """Slots that jobs are given."""
         return self.machine.slots
 
+    def computes_kind(self, kind: str) -> bool:
+        """Whether the board computes what jobs of a kind ask for; True before the first `start`."""
+        return self.computes_results or self.description.computes_kind(kind)
+
     @property
     def computes_results(self) -> bool:
         """Whether the board computes what it is asked for; True before the first `start`."""
@@ -378,7 +382,8 @@ class Engine:
             self.commits.commit(outcome, self.machine, self.events)
         for number in outcome.ended:
             self._holding.release_dependents(number, self.machine.job(number).state, self.now_s)
-            self.intake.work.pop(number, None)
+            if number not in self.machine.jobs:  # a session that was spilled may have come back in this very step
+                self.intake.work.pop(number, None)
             self.keeping.forget(number, self.commits.take_unnamed_outputs(number))
         self.estimates.observe_step(outcome.log, self.machine)
         answers = self.sessions.observe(outcome.ended[told:], self.machine, self.now_s)

@@ -157,7 +157,7 @@ def recover(
         if index in leased:
             slot.leased, slot.lease_tenant = leased[index].lease, leased[index].tenant
     buffers.adopt(state.buffers)
-    taken = _Jobs(store, kinds, buffers, machine, clock.now_s, board.describe().computes)
+    taken = _Jobs(store, kinds, buffers, machine, clock.now_s, board.describe().computes_kind)
     taken.adopt()
     modules = {image.sha256: image.module for image in images}
     usual = [e for e in events if e.cause is not Cause.BOARD_RESTARTED]
@@ -233,7 +233,7 @@ class _Jobs:
         buffers: As the board has them.
         machine: Where those go that had begun.
         now_s: Board time.
-        computes: Whether the board computes what it is asked for.
+        computes: Whether the board computes what jobs of a kind ask for.
 
     Attributes:
         work: By job.
@@ -248,7 +248,7 @@ class _Jobs:
         buffers: JobBuffers,
         machine: Machine,
         now_s: float,
-        computes: bool,
+        computes: Callable[[str], bool],
     ) -> None:
         self._store, self._buffers = store, buffers
         self._kinds = {each.kind: each for each in kinds}
@@ -291,7 +291,7 @@ class _Jobs:
             self._give_up(stored, "application-gone", f"{record.kind} {record.application}: {error.message}")
             return
         self.work[record.id] = work
-        if record.computed and not self._computes:
+        if record.computed and not self._computes(record.kind):
             record = dataclasses.replace(record, computed=False)
         spec = work.spec(record)
         if stored.snapshot:

@@ -35,9 +35,8 @@ class IntakeEngine(Protocol):
     def now_s(self) -> float:
         """Board time as last seen."""
 
-    @property
-    def computes_results(self) -> bool:
-        """Whether the board computes what it is asked for."""
+    def computes_kind(self, kind: str) -> bool:
+        """Whether the board computes what jobs of a kind ask for."""
 
     @property
     def slots(self) -> Collection[int]:
@@ -266,7 +265,7 @@ class Intake:
     def _kept_as(self, work: Work) -> Submission:
         """A job as the store keeps it, on this board."""
         made = work.submission()
-        return made if self._running.computes_results else dataclasses.replace(made, computed=False)
+        return made if self._running.computes_kind(made.request.kind) else dataclasses.replace(made, computed=False)
 
     def _arrived(self, work: Work, record: JobRecord) -> None:
         self.work[record.id], self.accepted[record.id] = work, record

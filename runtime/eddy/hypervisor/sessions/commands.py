@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeGuard
 
 from eddy.core.errors import InvalidRequest
+from eddy.core.sessions import MOST_AFTER
 from eddy.core.units import format_bytes
 from eddy.gpu.launches.request import MAX_ARGUMENTS, MAX_RECORD_BYTES
 from eddy.gpu.programs.image import Texels
@@ -36,7 +37,6 @@ from eddy.gpu.programs.ndrange import Local
 
 MOST_COMMANDS = 512
 """Commands of one batch."""
-MOST_AFTER = 64
 MOST_NUMBER = (1 << 40) - 1
 MOST_PATTERN = 128
 _PROGRAM = re.compile(r"[0-9a-f]{32}\Z")

@@ -11,6 +11,7 @@ EXPORT Cluster* isa_new(const isa::Config* config) { return new Cluster(*config)
 EXPORT void isa_delete(Cluster* c) { delete c; }
 EXPORT void isa_write(Cluster* c, uint32_t at, const uint8_t* data, uint64_t bytes) { c->memory.write(at, data, bytes); }
 EXPORT void isa_read(Cluster* c, uint32_t at, uint8_t* data, uint64_t bytes) { c->memory.read(at, data, bytes); }
+EXPORT void isa_map(Cluster* c, uint32_t at, uint8_t* data, uint32_t bytes) { c->memory.map(at, data, bytes); }
 EXPORT void isa_watch(Cluster* c, uint32_t tohost) { c->memory.watch_tohost(tohost); }
 EXPORT void isa_start(Cluster* c, uint32_t cores, uint32_t pc, uint32_t argument) {
   for (auto& core : c->core) {

@@ -22,6 +22,9 @@ class Memory {
 
   void watch_tohost(uint32_t address) { tohost_ = address, watched_ = true; }
 
+  /// Have `bytes` from `address` on, both multiples of 8, be the caller's memory instead of pages of this one.
+  void map(uint32_t address, uint8_t* data, uint32_t bytes) { mapped_ = data, mapped_at_ = address, mapped_bytes_ = bytes; }
+
   uint8_t* page(uint32_t address) {
     const uint32_t number = address >> kPageBits;
     if (number != last_ || !last_page_) {
@@ -33,8 +36,11 @@ class Memory {
     return last_page_;
   }
 
-  /// `bytes` must not cross a page.
-  uint8_t* at(uint32_t address) { return page(address) + (address & (kPage - 1)); }
+  /// What is reached from there must not cross a word of eight bytes.
+  uint8_t* at(uint32_t address) {
+    if (address - mapped_at_ < mapped_bytes_) return mapped_ + (address - mapped_at_);
+    return page(address) + (address & (kPage - 1));
+  }
 
   void write(uint32_t address, const uint8_t* data, uint64_t bytes) {
     for (uint64_t i = 0; i < bytes; i++) *at(address + static_cast<uint32_t>(i)) = data[i];
@@ -85,6 +91,8 @@ class Memory {
   }
 
   std::unordered_map<uint32_t, std::unique_ptr<uint8_t[]>> pages_;
+  uint8_t* mapped_ = nullptr;
+  uint32_t mapped_at_ = 0, mapped_bytes_ = 0;
   uint32_t last_ = 0;
   uint8_t* last_page_ = nullptr;
   uint32_t tohost_ = 0;
