@@ -22,7 +22,7 @@ from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.placement.leader import Leader
 from eddy.pool.records.records import JobPart, PoolJob
 from eddy.store.db.bounds import JobBounds
-from pool_boards import all_jobs, on_two_links
+from pool_boards import all_jobs, objects_in, on_two_links
 from pool_kit import WAIT_S
 
 ALL = JobBounds(max_age_s=1e-6)
@@ -61,8 +61,9 @@ class Pool:
 
     async def counts(self) -> dict[str, int]:
         """Messages of each stream."""
-        names = ("KV_eddy_jobs", "KV_eddy_submissions", "KV_eddy_bytes", EVENTS)
-        return {name: int((await self.link.js.stream_info(name)).state.messages) for name in names}
+        names = ("KV_eddy_jobs", "KV_eddy_submissions", EVENTS)
+        found = {name: int((await self.link.js.stream_info(name)).state.messages) for name in names}
+        return {**found, "blobs": len(await objects_in(self.link))}
 
     def figures(self) -> list[Any]:
         """What each head counts."""

@@ -329,6 +329,9 @@ class PoolBlobs:
         is_whole = (begin, stop) == (0, size_bytes)
         if not is_whole and not await self._is_right(name):
             raise damaged(name.sha256)
+        found = await self._link.bytes.look(name)
+        if found is None or found.size_bytes != size_bytes:  # told before the first byte is given
+            raise damaged(name.sha256)
         digest, size, last = hashlib.sha256(), 0, b""
         async with aclosing(self._link.bytes.pieces(name, begin, stop)) as pieces:
             async for piece in pieces:
