@@ -18,7 +18,7 @@ from eddy.core.errors import Conflict, EddyError, InvalidRequest, NotFound, Stor
 from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable, UserKey
 from eddy.pool.connection.streams import WORK
-from eddy.pool.connection.transfer import Address, FetchedBlob, Proof, received
+from eddy.pool.connection.transfer import Address, FetchedBlob, TransferSecret, received
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.boards import forget_board
 from eddy.pool.jetstream.jobs import PoolJobs
@@ -159,7 +159,7 @@ def test_an_address_is_good_once_for_the_board_that_asked_and_as_long_as_the_job
     """Whoever learns of it has nothing: not another board, nor who has the digest that was told with the question."""
 
     async def check(boards: Boards) -> None:
-        job, proof, table = boards.job, Proof(), PoolJobs(boards.link)
+        job, proof, table = boards.job, TransferSecret(), PoolJobs(boards.link)
         about = {"job": job.id, "token": job.token, "sha256": SHA}
 
         async def got(address: Address, headers: dict[str, str], method: str = "GET") -> int:
@@ -171,7 +171,11 @@ def test_an_address_is_good_once_for_the_board_that_asked_and_as_long_as_the_job
                 with pytest.raises(JobFenced):
                     await other._ask(what, **about, bytes=1, proof=proof.digest)
             address = Address(**await mine._ask("blob", **about, proof=proof.digest))
-            stolen: tuple[dict[str, str], ...] = ({}, Proof().headers, {"Authorization": f"Bearer {proof.digest}"})
+            stolen: tuple[dict[str, str], ...] = (
+                {},
+                TransferSecret().headers,
+                {"Authorization": f"Bearer {proof.digest}"},
+            )
             for headers in stolen:
                 assert await got(address, headers) == 404
             assert await got(address, proof.headers, "PUT") == 404, "it is to be fetched from"
@@ -182,7 +186,7 @@ def test_an_address_is_good_once_for_the_board_that_asked_and_as_long_as_the_job
             assert await got(address, proof.headers) == 404, "once"
             name = hashlib.sha256(b"x").hexdigest()
             output = Address(**await mine._ask("output", **{**about, "sha256": name}, bytes=1, proof=proof.digest))
-            assert await got(output, Proof().headers, "PUT") == 404
+            assert await got(output, TransferSecret().headers, "PUT") == 404
             assert await got(output, proof.headers) == 404, "it is to be sent to"
             assert await got(output, proof.headers, "PUT") == 204
             assert await fetched(PoolBlobs(boards.link), "ada", name) == b"x"

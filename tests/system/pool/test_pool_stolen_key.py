@@ -17,7 +17,7 @@ from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.connection.connection import steadily
 from eddy.pool.connection.streams import EVENTS, WORK
 from eddy.pool.connection.tasks import ended
-from eddy.pool.connection.transfer import Address, DamagedBlob, Proof, sent
+from eddy.pool.connection.transfer import Address, DamagedBlob, TransferSecret, sent
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.mirror.flood_guard import LEASES, MOST, REQUESTS
@@ -105,7 +105,7 @@ def test_a_board_cannot_change_what_is_stored(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
         blobs, later = PoolBlobs(boards.link), hashlib.sha256(b"later").hexdigest()
         async with boards.board("b1") as (_, mine):
-            about, proof = {"job": boards.job.id, "token": boards.job.token}, Proof()
+            about, proof = {"job": boards.job.id, "token": boards.job.token}, TransferSecret()
             before = await objects_in(boards.link)
             for sha in (SHA, later):  # both: it would tell what the tenant has
                 for data, said in ((b"something else", 14), (b"later", 3), (b"late", 5), (b"", 5)):

@@ -27,7 +27,7 @@ from eddy.pool.connection import connection
 from eddy.pool.connection.credentials import PoolReplaced, PoolUnreachable
 from eddy.pool.connection.refusals import PoolRefused
 from eddy.pool.connection.streams import GATE, WORK
-from eddy.pool.connection.transfer import SILENT_S, Address, DamagedBlob, FetchedBlob, Proof, received, sent
+from eddy.pool.connection.transfer import SILENT_S, Address, DamagedBlob, FetchedBlob, TransferSecret, received, sent
 from eddy.pool.records.record_json import board_from_json, job_from_json, to_json
 from eddy.pool.records.records import JobFenced, PoolBoard, PoolJob
 
@@ -180,7 +180,7 @@ class HeadClient:
         Raises:
             DamagedBlob: It is something else.
         """
-        proof = Proof()
+        proof = TransferSecret()
         told = await self._ask("blob", job=job.id, token=job.token, sha256=sha256, proof=proof.digest)
         return await received(self._http, Address(**told), proof, sha256)
 
@@ -189,7 +189,7 @@ class HeadClient:
         sha = hashlib.sha256(data).hexdigest()
         about = {"job": job.id, "token": job.token, "sha256": sha}
         if not await self._ask("has", **about):
-            proof = Proof()
+            proof = TransferSecret()
             told = await self._ask("output", **about, bytes=len(data), proof=proof.digest)
             try:
                 await sent(self._http, Address(**told), proof, data)

@@ -46,7 +46,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class TransferSecret:
     """What makes an address good for whoever asked for it, and for nobody who learns of it: the head is told its
     digest with the question, and the secret itself with the transfer."""
 
@@ -73,7 +73,7 @@ def damaged(sha256: str) -> DamagedBlob:
     return DamagedBlob(f"The pool's copy of blob {sha256} is damaged; upload it again.", asked=sha256)
 
 
-async def received(http: httpx.AsyncClient, address: Address, proof: Proof, sha256: str) -> FetchedBlob:
+async def received(http: httpx.AsyncClient, address: Address, proof: TransferSecret, sha256: str) -> FetchedBlob:
     """Fetch a blob.
 
     Raises:
@@ -99,7 +99,7 @@ async def received(http: httpx.AsyncClient, address: Address, proof: Proof, sha2
     return FetchedBlob(data.getvalue(), time.monotonic() - began_s)
 
 
-async def sent(http: httpx.AsyncClient, address: Address, proof: Proof, data: bytes) -> None:
+async def sent(http: httpx.AsyncClient, address: Address, proof: TransferSecret, data: bytes) -> None:
     """Send a blob.
 
     Raises:

@@ -15,7 +15,7 @@ from eddy.core.errors import InvalidRequest, NotFound, StorageFailed, StorageFul
 from eddy.pool.bytes.byte_store import MOVED, BlobName, ByteStore
 from eddy.pool.bytes.folder_store import RESERVED, FolderStore
 from eddy.pool.bytes.places import open_store
-from eddy.pool.connection.transfer import Proof
+from eddy.pool.connection.transfer import TransferSecret
 from eddy.pool.routes.open_transfers import MOST_AT_ONCE, PATH, OpenTransfers, Transfer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,11 +131,11 @@ def transfer(board: str = "b1", sends: bool = False) -> Transfer:
 
 
 def test_an_address_is_good_once_and_for_whom_it_was_given() -> None:
-    opened, proof = OpenTransfers("http://head"), Proof()
+    opened, proof = OpenTransfers("http://head"), TransferSecret()
     url = opened.offer(transfer(), proof.digest)
     assert url.startswith(f"http://head{PATH}/")
     name = url.rsplit("/", 1)[1]
-    for secret, sends in (("", False), (proof.digest, False), (Proof().secret, False), (proof.secret, True)):
+    for secret, sends in (("", False), (proof.digest, False), (TransferSecret().secret, False), (proof.secret, True)):
         with pytest.raises(NotFound):
             opened.take(name, secret, sends)
     assert opened.take(name, proof.secret, False) == transfer()
@@ -146,7 +146,7 @@ def test_an_address_is_good_once_and_for_whom_it_was_given() -> None:
 
 @pytest.mark.parametrize(("jobs", "most"), [(0, MOST_AT_ONCE), (1, MOST_AT_ONCE), (41, 82)])
 def test_a_board_that_only_begins_ends_its_own(jobs: int, most: int) -> None:
-    opened, proof = OpenTransfers(""), Proof()
+    opened, proof = OpenTransfers(""), TransferSecret()
     other = opened.offer(transfer("b2"), proof.digest).rsplit("/", 1)[1]
     urls = [opened.offer(transfer(), proof.digest, jobs) for _ in range(100)]
     good = 0
