@@ -29,6 +29,7 @@ from eddy_sim.tools import products
 from eddy_sim.tools.cxx import compile_objects, compile_shared, key, verilated_headers
 from eddy_sim.tools.filelist import data_files, language_arguments, read_filelist
 from eddy_sim.tools.products import Progress, build_folder, ignore_progress, product
+from eddy_sim.tools.reaching import refuse_calls_out
 from eddy_sim.tools.toolchain import (
     VERILATOR_FLAGS,
     verilate,
@@ -50,6 +51,7 @@ OPTIMISATION = FAST
 """How modules are compiled. Without optimising one is built sooner, and simulates several times slower."""
 RUNTIME, RUNTIME_PARTS = "model_host.cpp", ("model_files.h", "model_files.hpp")
 """Verilator's runtime library as models have it."""
+_MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _FILE_CALL = re.compile(r"\bVL_(READMEM|FOPEN|WRITEMEM)")
 REGISTERS = ("lite_port.hpp", "hls_registers.hpp", "module_abi.hpp")
 """What the modules written in C++ share; not among the headers of every model, which need not be built again for it."""
@@ -163,6 +165,8 @@ def manifest_path(module: str) -> Path:
         NotFound: There is no such module; says which there are.
     """
     folder = ROOT / "bitstreams"
+    if not _MODULE_NAME.fullmatch(module):  # it may come from inside a bitstream
+        raise NotFound(f"no module is called {module!r:.80}", field="module")
     path = folder / module / "manifest.yaml"
     if not path.is_file():
         path = next(iter(sorted(folder.glob(f"*/{module}/manifest.yaml"))), path)
@@ -296,6 +300,7 @@ def _compile_model(
     runtime = verilator_runtime(progress)
     generated = work / "verilated"
     verilate(rtl.top, PREFIX, rtl.files, rtl.parameters, generated)
+    refuse_calls_out(generated, rtl.top)
     _write_headers(work, copies)
     root_header = (generated / f"{PREFIX}___024root.h").read_text(encoding="utf-8")
     normaliser = "#pragma once\n#include <cstddef>\n" + shims.normaliser(root_header, rtl.counters)

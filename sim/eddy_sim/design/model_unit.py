@@ -7,6 +7,7 @@ two modules whose files have one name have each their own.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def write_unit(unit: Path, generated: Path, main: Path, files: Iterable[Path]) -
 
 def data_source(files: Iterable[Path]) -> str:
     """C++ that gives a model its data files; nothing where it has none."""
-    entries = [f'    {{"{file.name}",\n{_literal(file.read_bytes())}}},\n' for file in files]
+    entries = [f'    {{"{_name(file)}",\n{_literal(file.read_bytes())}}},\n' for file in files]
     if not entries:
         return ""
     return (
@@ -49,6 +50,11 @@ def _literal(data: bytes) -> str:
     pieces = [data[start : start + LITERAL_BYTES] for start in range(0, len(data), LITERAL_BYTES)] or [b""]
     lines = (f'     "{"".join(_letter(value) for value in piece)}"' for piece in pieces)
     return "\n".join(lines) + f",\n     {len(data)}"
+
+
+def _name(file: Path) -> str:
+    """A file's name inside a string of C++: a list of others may call it anything."""
+    return "".join(map(_letter, os.fsencode(file.name)))
 
 
 def _letter(value: int) -> str:

@@ -24,7 +24,7 @@ from eddy_sim.design.model_unit import write_unit
 from eddy_sim.tools.cxx import compile_shared, verilated_headers
 from eddy_sim.tools.filelist import source_files
 from eddy_sim.tools.products import Progress, ignore_progress, product
-from eddy_sim.tools.reaching import refuse_reaching
+from eddy_sim.tools.reaching import refuse_calls_out, refuse_reaching
 from eddy_sim.tools.toolchain import VERILATOR_FLAGS, BuildFailed, verilate
 
 SHIM, SHIM_PARTS = "modcheck_shim.cpp", ("modcheck_port.hpp",)
@@ -76,6 +76,7 @@ def build_checked(manifest: Path, progress: Progress = ignore_progress) -> tuple
         parameters = (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}")
         refuse_reaching(rtl.files)
         verilate(rtl.top, build.PREFIX, rtl.files, parameters, generated, FLAGS)
+        refuse_calls_out(generated, rtl.top)
         build._write_headers(work, shims.module_copies())
         headers = "".join(file.read_text(encoding="utf-8") for file in generated.glob("*.h"))
         unit = work / "unit.cpp"

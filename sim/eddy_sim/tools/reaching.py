@@ -21,7 +21,7 @@ _NAMES = """
 assertcontrol assertoff asserton assertkill assertpasson assertpassoff assertfailon assertfailoff
 assertnonvacuouson assertvacuousoff
 acos acosh asin asinh atan atan2 atanh bits bitstoreal bitstoshortreal cast ceil changed changed_gclk clog2 cos cosh
-countbits countones dimensions display displayb displayh displayo error exit exp fatal fclose fdisplay fdisplayb
+countbits countones dimensions display displayb displayh displayo error exit exp fatal fdisplay fdisplayb
 fdisplayh fdisplayo fell fell_gclk finish floor fwrite fwriteb fwriteh fwriteo high hold hypot increment info
 isunbounded isunknown itor left ln log10 low monitor monitorb monitorh monitoro monitoroff monitoron nochange onehot
 onehot0 past past_gclk period pow printtimescale random readmemb readmemh realtime realtobits recovery recrem
@@ -38,9 +38,11 @@ _TOKENS = re.compile(
     r"|\\\S+"
     r"|(?P<pasted>\$\w*``)|\$(?P<called>[A-Za-z_][\w$]*)|(?P<loose>\$(?=\s*`))"
     r"|`(?P<directive>systemc_\w+|verilator_config)\b"
-    r"|\b(?P<word>import|export)\b(?:\s|//[^\n]*\n|/\*.*?\*/)*(?P<dpi>\"|`)?",
+    r"|(?P<word>import|export)\b(?:\s|//[^\n]*\n|/\*.*?\*/)*(?P<dpi>\"|`)?",
     re.DOTALL,
 )
+_CALLS_OUT = re.compile(r"\bVL_(SYSTEM|FOPEN|FCLOSE|FGETS|FREAD|WRITEMEM|DUMP)\w*|\w*Vdpiimwrap_\w*")
+"""What C++ of a model has only where it calls programs, writes files or calls functions of others."""
 _OCTAL = re.compile(rb"\\([0-7]{3})")
 _LINE = re.compile(r'^`line\s+(\d+)\s+"([^"]*)".*$', re.MULTILINE)
 
@@ -75,6 +77,24 @@ def refuse_reaching(files: Sequence[Path]) -> None:
     found = find_reaching(text)
     if found is not None:
         raise reaching_error(*_place(text, found[1]), found[0])
+
+
+def refuse_calls_out(generated: Path, what: str) -> None:
+    """Refuse a model that would call programs, open files or call C, by what Verilator made of its sources: it does not
+    rest on reading them as Verilator does.
+
+    Args:
+        generated: Folder of Verilator's output.
+        what: Of which model it is.
+
+    Raises:
+        InvalidRequest: It would.
+    """
+    for file in sorted(generated.glob("*.cpp")):
+        found = _CALLS_OUT.search(file.read_text(encoding="utf-8", errors="replace"))
+        if found is not None:
+            message = f"the model of {what} would call {found.group()!r} of the machine it runs on; nothing was built"
+            raise InvalidRequest(message, field="source")
 
 
 def reaching_error(name: str, line: int, what: str) -> InvalidRequest:

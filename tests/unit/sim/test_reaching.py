@@ -6,11 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy.core.errors import InvalidRequest
+from eddy.core.errors import InvalidRequest, NotFound
 from eddy_sim.design import build
+from eddy_sim.design.model_unit import data_source
 from eddy_sim.tools.products import ROOT
-from eddy_sim.tools.reaching import find_reaching, refuse_reaching
-from eddy_sim.tools.toolchain import BuildFailed, preprocess
+from eddy_sim.tools.reaching import find_reaching, refuse_calls_out, refuse_reaching
+from eddy_sim.tools.toolchain import BuildFailed, preprocess, verilate
 
 HARMLESS = """// $system("x"), import "DPI-C", `verilator_config
 /* $fopen */
@@ -26,6 +27,7 @@ REACHING = {
     "pasted": ("`define RUN $sys``tem\n", 'initial `RUN("touch owned");'),
     "import by a macro": ("`define I import\n", '`I "DPI-C" function int system(string what);'),
     "standard by a macro": ('`define W "DPI-C"\n', "import `W function int system(string what);"),
+    "import glued to a directive": ("", '`unconnected_drive pull0import "DPI-C" function int system(string what);'),
     "only in Verilator": ("", '`ifdef VERILATOR\ninitial $system("touch owned");\n`endif'),
     "in a header": ("", '`include "inner.svh"'),
     "in data": ("", '`include "inner.txt"'),
@@ -65,3 +67,34 @@ def test_modules_that_are_shipped_pass(manifest: Path) -> None:
     files = build._module_rtl(manifest).files
     refuse_reaching(files)
     assert "endmodule" in preprocess(files)
+
+
+@pytest.mark.parametrize(
+    ("line", "called"),
+    [
+        ('import "DPI-C" function int system(string what); initial void\'(system("true"));', "Vdpiimwrap"),
+        ('initial $system("true");', "VL_SYSTEM"),
+        ('integer f; initial begin f = $fopen("x", "w"); $fclose(f); end', "VL_F(OPEN|CLOSE)"),
+    ],
+)
+def test_what_verilator_made_of_sources_is_looked_at_too(line: str, called: str, tmp_path: Path) -> None:
+    """Whatever the reader of the sources may miss."""
+    source = tmp_path / "m.sv"
+    source.write_text(f"module m (input clk_i, output logic a_o);\n{line}\nassign a_o = clk_i;\nendmodule\n")
+    verilate("m", "Vm", [source], (), tmp_path / "out")
+    with pytest.raises(InvalidRequest, match=called):
+        refuse_calls_out(tmp_path / "out", "m")
+
+
+def test_a_data_files_name_is_no_code(tmp_path: Path) -> None:
+    named = tmp_path / 'x"+(system("touch owned"),0)+".mem'
+    named.write_bytes(b"00\n")
+    text = data_source([named])
+    assert '"+(' not in text
+    assert r"x\042+(system(\042touch owned\042),0)+\042.mem" in text
+
+
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", ".", ".."])
+def test_a_modules_name_from_a_bitstream_leads_out_of_no_folder(name: str) -> None:
+    with pytest.raises(NotFound):
+        build.manifest_path(name)

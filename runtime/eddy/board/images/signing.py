@@ -134,7 +134,7 @@ class Trust:
         if not image.signature:
             message = f"{name} is not signed; sign its manifest with a key that the operator trusts for {tenant}"
             raise ImageRefused(message, reason="unsigned")
-        if not verify_signature((*self.tenants.get(tenant, ()), *self.keys), image.signature, canonical(image)):
+        if not verify_signature(self.tenants.get(tenant, ()), image.signature, canonical(image)):
             raise ImageRefused(
                 f"the signature of {name} is by no key that is trusted for {tenant}, or is over another manifest;"
                 f" sign it again, or have the operator add the public key to {TENANTS}/{tenant} of the trusted keys",

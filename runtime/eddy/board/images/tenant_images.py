@@ -18,6 +18,7 @@ from eddy.board.images.signing import Trust
 from eddy.core.errors import ImageRefused
 from eddy.core.slots import Image, Pool, SlotDescription
 from eddy.core.units import format_frequency
+from eddy.host.files import translate_os_errors
 
 
 class TenantImages:
@@ -36,7 +37,10 @@ class TenantImages:
         """Check an image, and keep it for its slot; see `check_own_image`."""
         check_own_image(self._trust, image, tenant, data, slot, shell)
         file = self._place(slot.index)
-        file.write_bytes(data)
+        fresh = file.with_suffix(".new")
+        with translate_os_errors(file.parent):
+            fresh.write_bytes(data)
+            fresh.replace(file)  # whoever reads the one before has it whole
         self._kept[slot.index] = dataclasses.replace(image, scrub_build=""), file
 
     def find(self, sha256: str, slot: int) -> tuple[Image, Path] | None:

@@ -206,9 +206,12 @@ class LeaseService:
             mine = ", ".join(map(str, live.record.slots))
             message = f"Image {image.sha256[:12]} was built for slot {image.slot}; lease {name} holds {mine}."
             raise ImageRefused(message, reason="other-slot", asked=image.slot, achievable=list(live.record.slots))
-        self._require_settled(live, image.slot)
-        await self._turn(live, self._engine.board.take_image, image, live.record.tenant, data)
-        self._require_settled(live, image.slot)
+
+        def take() -> None:
+            self._require_settled(live, image.slot)  # what is being loaded is read from where this would be kept
+            self._engine.board.take_image(image, live.record.tenant, data)
+
+        await self._turn(live, take)
         fits = self._engine.machine.state.pools[Pool.PIPELINE].fits
         offered = [name for name, images in fits.items() if images.get(image.slot) == image.sha256]
         if not offered:  # one that the board has, too, is the board's: its events name that module

@@ -415,8 +415,8 @@ class Session:
         self.counts.core_s += ended.core_s
         self._add_work(launch, ended)
         self.counts.bytes_kept += sum(self._buffers[each][1] for each in entry.command.buffers if each in self._buffers)
-        if code:
-            self._region.code = ""  # it may have written over the program
+        if code or not launch.code:
+            self._region.code = ""  # it may have written over the program, and a started image may do so and succeed
         self.end(entry, ended.ended_s, code=code, message=ended.message, log=log, started_s=ended.started_s)
 
     def _add_work(self, launch: EngineLaunch, ended: EndedLaunch) -> None:

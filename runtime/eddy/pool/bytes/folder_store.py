@@ -6,11 +6,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from eddy.host.files import disk_full_error, free_bytes, sync_folder, translate_os_errors, write_private
-from eddy.pool.bytes.byte_store import BlobName, SeenBlob
+from eddy.pool.bytes.byte_store import BlobName, BytesAway, SeenBlob
 from eddy.store.bytes.blob_file import BlobFile
 from eddy.store.disk.files import DamagedFile, DraftFile, make_folder
 from eddy.store.disk.names import INCOMING
@@ -81,15 +80,34 @@ class FolderStore:
 
     async def look(self, name: BlobName) -> SeenBlob | None:
         """As in `ByteStore`."""
-        return _seen(self._folder / name.path)
+        return await asyncio.to_thread(self._look, self._folder / name.path)
+
+    def _look(self, path: Path) -> SeenBlob | None:
+        found = _seen(path)
+        if found is None:
+            self._require_there()
+        return found
+
+    def _require_there(self) -> None:
+        """Tell a folder that is away from a file that is.
+
+        Raises:
+            BytesAway: The mark of this pool cannot be read.
+        """
+        try:
+            os.close(os.open(self._folder / MARK, os.O_RDONLY))
+        except OSError as error:
+            raise BytesAway(f"{self.place} cannot be read now: {error.strerror}") from error
 
     async def pieces(self, name: BlobName, begin: int, stop: int) -> AsyncGenerator[bytes, None]:
         """As in `ByteStore`."""
         file = BlobFile(self._folder / name.path, name.sha256, stop)
         reading: Iterator[tuple[int, bytes]] = file.pieces(begin, stop - begin)
-        with suppress(DamagedFile):  # it is too short: whoever reads it sees that
+        try:
             while (piece := await asyncio.to_thread(next, reading, None)) is not None:
                 yield piece[1]
+        except DamagedFile:  # it is too short, or gone: whoever reads it sees that
+            await asyncio.to_thread(self._require_there)
 
     async def remove(self, name: BlobName) -> None:
         """As in `ByteStore`."""
