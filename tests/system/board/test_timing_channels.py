@@ -49,8 +49,8 @@ def test_a_slot_whose_neighbour_is_silent_hears_nothing() -> None:
 
 
 def test_a_core_hears_when_another_contexts_reads_go_to_memory(library: Path) -> None:
-    heard = cluster.transmit(cluster.CONTENTION, MEMORY, SENT, 600, library=library)
-    got = of(heard, 600, cluster.LATEST_CYCLE)
+    heard = cluster.transmit(cluster.CONTENTION, MEMORY, SENT, 1200, library=library)
+    got = of(heard, 1200, cluster.LATEST_CYCLE)
     assert (got.bits, got.errors) == (32, 0)
 
 
