@@ -78,6 +78,11 @@ LEAKS: dict[str, tuple[Edit, ...]] = {
             "in_ready_o = !out_valid_o || out_ready_i;",
             "in_ready_o = (!out_valid_o || out_ready_i) && wait_q == 0;",
         ),
+        (
+            CORE,
+            "else if (in_ready_o) out_valid_o <= in_valid_i;",
+            "else if (in_ready_o || out_ready_i) out_valid_o <= in_valid_i && in_ready_o;",
+        ),
     ),
     "the last address, kept in an error register": (
         (
