@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from eddy.api.http.byte_ranges import RangeRequest
 from eddy.api.http.problems import RangeNotSatisfiable
-from eddy.store import Store
+from eddy.store.db.database import Database
 from eddy.store.disk import files
 
 pytestmark = pytest.mark.anyio
@@ -136,8 +136,8 @@ async def test_nobody_is_told_of_a_blob_that_a_loss_of_power_would_take(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sha, let_go = await server.put(DATA), threading.Event()
-    monkeypatch.setattr(Store, "settling", property(lambda _: not let_go.is_set()))
-    monkeypatch.setattr(Store, "settle", lambda _: let_go.wait(180) or pytest.fail("it was never let go"))
+    monkeypatch.setattr(Database, "settling", property(lambda _: not let_go.is_set()))
+    monkeypatch.setattr(Database, "settle", lambda _: let_go.wait(180) or pytest.fail("it was never let go"))
     upload = {"Upload-Offset": "0", "Upload-Complete": "?1"}
     async with server.client() as client:
         asked = [

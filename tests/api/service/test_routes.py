@@ -331,7 +331,7 @@ async def test_reading_waits_for_the_disk_beside_the_event_loop(
             return read(query, *arguments)
 
         monkeypatch.setattr(server.store.database, "fresh_rows", noted)
-        monkeypatch.setattr(type(server.store), "settling", True)
+        monkeypatch.setattr(type(server.store.database), "settling", True)
         assert (await client.get(path)).status_code == 200
     assert threads
     assert threading.get_ident() not in threads
