@@ -58,6 +58,8 @@ from dcache_accesses import (
 CYCLES = int(os.environ.get("DCACHE_CYCLES", "15000"))
 READS = 8
 """Lines that may be on their way at once."""
+STORES = 16
+"""Lines that stores wait in."""
 
 
 class Bench:
@@ -85,8 +87,8 @@ class Bench:
         self.most_fills = self.overtaken = self.locks = self.atomics = 0
         self.lock: int | None = None
         self.drain = False
-        # Memory answers no read.
-        self.held = False
+        # Memory answers no read; it takes no write.
+        self.held = self.stuck = False
         self.draws = Draws(self.random, self.memory)
 
     # ---- The core
@@ -310,7 +312,7 @@ class Bench:
             self.offer(self.draws.draw())
         dut.rsp_ready_i.value = int(rng.random() >= self.stall)
         dut.rd_ready_i.value = int(rng.random() >= self.stall)
-        dut.wr_ready_i.value = int(rng.random() >= self.stall and self.leaving is None)
+        dut.wr_ready_i.value = int(rng.random() >= self.stall and self.leaving is None and not self.stuck)
         self.pull()
         dut.drain_i.value = int(self.drain)
         self.locking()
@@ -572,6 +574,28 @@ async def as_many_lines_are_on_their_way_as_may_be(dut: Any) -> None:
     assert 0 < ahead < READS
     bench.held = False
     await idle(bench)
+
+
+@cocotb.test()
+async def a_full_buffer_takes_no_store(dut: Any) -> None:
+    """Memory takes no write; stores to more lines than there are places are offered, and all of them land later."""
+    await reset(dut)
+    bench = Bench(dut, 9, 0.0)
+    bench.stuck, count = True, 0
+    while bench.request is None:
+        assert count < 2 * STORES, "more is taken than there is room for"
+        at = OWN + LINE * (IO_LINES + count)
+        bench.offer(Access(STORE, 2, 1, 0, [at] * THREADS, [count + 1] * THREADS))
+        count += 1
+        for _ in range(100):
+            await bench.step(requests=False)
+            if bench.request is None:
+                break
+    assert count > STORES
+    bench.stuck = False
+    await bench.quiet()
+    for number in range(count):
+        assert bench.memory.take(OWN + LINE * (IO_LINES + number), 4) == (number + 1).to_bytes(4, "little")
 
 
 async def one(bench: Bench, access: Access) -> None:
