@@ -215,7 +215,7 @@ def test_others_go_on_and_nothing_is_shown_while_outputs_wait_for_the_disk(tmp_p
     assert board.state().buffers == ()
 
 
-@pytest.mark.parametrize("part", ["outputs.write", "settle"])
+@pytest.mark.parametrize("part", ["outputs.write", "database.settle"])
 def test_what_the_disk_refuses_is_raised_in_a_step_and_made_up_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
@@ -228,7 +228,7 @@ def test_what_the_disk_refuses_is_raised_in_a_step_and_made_up_for(
         raise StorageFailed("the disk is gone")
 
     owner, _, call = part.rpartition(".")
-    monkeypatch.setattr(getattr(store, owner) if owner else store, call, refused)
+    monkeypatch.setattr(getattr(store, owner), call, refused)
     with pytest.raises(StorageFailed, match="the disk is gone"):
         disk.finish(engine)
     monkeypatch.undo()
