@@ -13,7 +13,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -231,11 +230,10 @@ def servers_of(configurations: Sequence[dict[str, Any]], folder: Path) -> Iterat
 
 
 @contextlib.asynccontextmanager
-async def a_head(pool: str, creds: str = "") -> AsyncIterator[Link]:
-    """A head that places and answers boards; what says where it is says who it is."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with open_pool(pool, "head", WAIT_S, creds=creds, bytes_at=folder) as link, _leading(link):
-            yield link
+async def a_head(pool: str, folder: Path, creds: str = "") -> AsyncIterator[Link]:
+    """A head that places and answers boards; what says where it is says who it is. Bytes lie in the folder."""
+    async with open_pool(pool, "head", WAIT_S, creds=creds, bytes_at=str(folder)) as link, _leading(link):
+        yield link
 
 
 @contextlib.asynccontextmanager
@@ -284,9 +282,9 @@ async def _told_of(board: HeadClient, job: int) -> None:
     await message.ack()
 
 
-def with_a_head(head: str, what: Callable[[Link], Awaitable[None]], creds: str = "") -> None:
+def with_a_head(head: str, folder: Path, what: Callable[[Link], Awaitable[None]], creds: str = "") -> None:
     async def go() -> None:
-        async with a_head(head, creds) as link:
+        async with a_head(head, folder, creds) as link:
             await what(link)
 
     with unhurried():
@@ -322,7 +320,7 @@ def test_a_cluster_with_accounts_and_passwords_of_its_own(tmp_path: Path) -> Non
             await _gets_a_job(link, board, urls(f"{board}:bp"))
 
     with servers_of(configurations, tmp_path):
-        with_a_head(urls("head:hp"), check)
+        with_a_head(urls("head:hp"), tmp_path / "bytes", check)
 
 
 def _signed(kind: str, key: UserKey, by: UserKey, **nats: Any) -> str:
@@ -363,7 +361,7 @@ def test_boards_and_heads_join_by_every_way_of_saying_who_they_are(tmp_path: Pat
         return {**common, "jetstream": {"store_dir": str(tmp_path / name), "sync_interval": "always"}}
 
     def joins(head: str, board: str, head_creds: str = "", board_creds: str = "") -> None:
-        with_a_head(head, lambda link: _gets_a_job(link, "b1", board, board_creds), head_creds)
+        with_a_head(head, tmp_path / "bytes", lambda link: _gets_a_job(link, "b1", board, board_creds), head_creds)
 
     token = {**kept("token"), "authorization": {"token": "open-sesame"}}
     with servers_of([token], tmp_path):
