@@ -82,7 +82,9 @@ def check_own_image(trust: Trust, image: Image, tenant: str, data: bytes, slot: 
     check_place(image, slot, shell)
     if not 0 < image.clk_hz <= slot.clk_hz:
         most = format_frequency(slot.clk_hz)
-        message = f"image {image.sha256[:12]} asks for {image.clk_hz:g} Hz; slot {slot.index} has up to {most}"
+        message = (
+            f"image {image.sha256[:12]} asks for {format_frequency(image.clk_hz)}; slot {slot.index} has up to {most}"
+        )
         raise ImageRefused(message, reason="wrong-clock", achievable=slot.clk_hz)
     trust.check_own(image, tenant)
     if hashlib.sha256(data).hexdigest() != image.sha256:

@@ -11,6 +11,7 @@ import typer
 
 from eddy.cli.support.options import AsJson
 from eddy.cli.support.output import errors_in_one_line, print_json, print_status
+from eddy.core.units import format_bytes
 
 app = typer.Typer(help="Hosts for the driver calls of Vortex, on this server's clusters.", no_args_is_help=True)
 
@@ -55,4 +56,4 @@ def build(
     if as_json:
         print_json({"image": str(out), "bytes": len(image)})
     else:
-        print_status(f"{out}: {len(image)} bytes")
+        print_status(f"{out}: {format_bytes(len(image))}")

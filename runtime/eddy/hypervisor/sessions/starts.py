@@ -15,6 +15,7 @@ from eddy.board.port.port import Access, BoardEvent, Grant, KernelLaunch
 from eddy.board.port.port import Launch as BoardLaunch
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.errors import InvalidRequest, NotFound
+from eddy.core.units import format_bytes
 from eddy.gpu.programs.layout import LINE_BYTES, REGION_BASE
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import Content
@@ -120,6 +121,6 @@ def _place(buffers: Mapping[int, tuple[int, int]], buffer: int, offset: int, fie
     """Where a byte of a buffer is in the region."""
     begin, size = find_buffer(buffers, buffer)
     if offset >= size:
-        message = f"buffer {buffer} has {size} bytes, and byte {offset} of it is named"
+        message = f"buffer {buffer} has {format_bytes(size)}, and byte {offset} of it is named"
         raise InvalidRequest(message, field=field, allowed=f"0..{size - 1}")
     return begin + offset
