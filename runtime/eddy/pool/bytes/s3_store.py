@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eddy.core.errors import InvalidRequest, StorageFailed, StorageFull
+from eddy.host.distribution import install_hint
 from eddy.pool.bytes.byte_store import S3, BlobName, BytesAway, SeenBlob
 from eddy.store.disk.files import DraftFile
 
@@ -53,7 +54,7 @@ class S3Store:
             from obstore.exceptions import BaseError
             from obstore.store import S3Store as Objects
         except ImportError:
-            message = "Bytes in S3 need the client `obstore`: pip install 'eddy-fpga[s3]'."
+            message = f"Bytes in S3 need the client `obstore`: {install_hint('s3')}"
             raise InvalidRequest(message, field="bytes", asked=self.place) from None
         self._calls, self._failure = obstore, BaseError
         try:
