@@ -91,6 +91,9 @@ class Pool:
     async def leave(self) -> None:
         pass
 
+    async def aclose(self) -> None:
+        pass
+
 
 def play(board: Board, pool: Pool, monkeypatch: pytest.MonkeyPatch, until: Callable[[], bool]) -> asyncio.Task[None]:
     @contextlib.asynccontextmanager
