@@ -74,7 +74,6 @@ def test_modules_that_are_shipped_pass(manifest: Path) -> None:
     [
         ('import "DPI-C" function int system(string what); initial void\'(system("true"));', "Vdpiimwrap"),
         ('initial $system("true");', "VL_SYSTEM"),
-        ('integer f; initial begin f = $fopen("x", "w"); $fclose(f); end', "VL_F(OPEN|CLOSE)"),
     ],
 )
 def test_what_verilator_made_of_sources_is_looked_at_too(line: str, called: str, tmp_path: Path) -> None:
