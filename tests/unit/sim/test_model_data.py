@@ -215,8 +215,8 @@ class ModuleAbi(ctypes.Structure):
 def test_instances_have_their_own_files_and_the_machine_is_spared_their_text(
     on_board: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one instance reads comes not out of another's file, whichever was made or ended last. Sources that open files
-    are refused before they are checked; should one pass, its files are its own."""
+    """What one instance reads comes not out of another's file, whichever was made or ended last. Sources that open
+    files are refused before they are checked; should one pass, its files are its own."""
     monkeypatch.setattr("eddy_sim.modcheck.model.refuse_reaching", lambda _: None)
     folder = tmp_path / "a"
     listed = files(folder, "abcdefghijklmnopqrstuvwxyz", READER)
