@@ -12,6 +12,7 @@ import enum
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import sys
@@ -191,6 +192,15 @@ def print_json(value: Any) -> None:
         raise RuntimeError(
             "standard output is not for JSON alone: the command's --json is not of eddy.cli.support.options"
         )
+
+
+def print_exports(values: Mapping[str, str], as_json: bool) -> None:
+    """Print environment variables for a shell to evaluate, or as an object."""
+    if as_json:
+        print_json(dict(values))
+        return
+    for name, value in values.items():
+        print(f"export {name}={shlex.quote(value)}")
 
 
 def refuse_endless(option: str, given: bool) -> None:

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import shlex
-
 import typer
 
 from eddy.cli.support.options import AsJson
-from eddy.cli.support.output import errors_in_one_line, print_json
+from eddy.cli.support.output import errors_in_one_line, print_exports
 
 app = typer.Typer(help="Unmodified OpenCL programs on this server's clusters.", no_args_is_help=True)
 
@@ -25,8 +23,4 @@ def env(as_json: AsJson = False) -> None:
 
     with errors_in_one_line(as_json):
         found = environment()
-    if as_json:
-        print_json(dict(found))
-        return
-    for name, value in found.items():
-        print(f"export {name}={shlex.quote(value)}")
+    print_exports(found, as_json)

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from eddy.cli.support.options import AsJson
-from eddy.cli.support.output import errors_in_one_line, print_json, print_status
+from eddy.cli.support.output import errors_in_one_line, print_exports, print_json, print_status
 from eddy.core.units import format_bytes
 
 app = typer.Typer(help="Hosts for the driver calls of Vortex, on this server's clusters.", no_args_is_help=True)
@@ -28,11 +27,7 @@ def env(as_json: AsJson = False) -> None:
 
     with errors_in_one_line(as_json):
         found = environment()
-    if as_json:
-        print_json(dict(found))
-        return
-    for name, value in found.items():
-        print(f"export {name}={shlex.quote(value)}")
+    print_exports(found, as_json)
 
 
 @app.command()

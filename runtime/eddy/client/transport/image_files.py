@@ -24,17 +24,11 @@ def choose_image(files: Sequence[Path], slots: Collection[int]) -> tuple[dict[st
     Raises:
         InvalidRequest: None is, or a manifest cannot be read.
     """
-    import json
+    from eddy.board.images.image_files import read_manifest
 
     there = []
     for file in files:
-        path = file.with_suffix(".json")
-        try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise InvalidRequest(f"Manifest {path} cannot be read: {error}", field="files") from None
-        if not isinstance(manifest, dict):
-            raise InvalidRequest(f"Manifest {path} is not a JSON object.", field="files")
+        manifest = read_manifest(file.with_suffix(".json"))
         if manifest.get("slot") in slots:
             return {name: manifest[name] for name in _FIELDS if name in manifest}, file
         there.append(str(manifest.get("slot")))

@@ -85,7 +85,7 @@ class PoolBlobs:
         for certain in (False, True):
             if certain:
                 await account.wait_caught_up()
-            if (kept := account.kept(sha256)) is None:
+            if (kept := account.newest_reference(sha256)) is None:
                 continue
             name = BlobName(tenant, sha256, kept.at)
             if not look and time.monotonic() - self._seen.get(name, -SEEN_S) < SEEN_S:
@@ -113,7 +113,7 @@ class PoolBlobs:
         return size if size is not None else await self._lost(tenant, sha256)
 
     async def _lost(self, tenant: str, sha256: str) -> int:
-        if (await self._link.accounts.of(tenant)).kept(sha256) is None:
+        if (await self._link.accounts.of(tenant)).newest_reference(sha256) is None:
             raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
         raise damaged(sha256)
 
@@ -174,7 +174,7 @@ class PoolBlobs:
         """Announce what is about to be referred to; answers what is there of it and stays. None where nothing is: it is
         to be written."""
         account, sha = reservation.account, reservation.sha
-        if (kept := account.kept(sha)) is not None:
+        if (kept := account.newest_reference(sha)) is not None:
             await reservation.grow(size_bytes, kept.at)
             told = await account.read_entries(sha)
             if any(not each.coming and each.at == kept.at for each in told.values()):
@@ -214,7 +214,7 @@ class PoolBlobs:
     async def is_right(self, tenant: str, sha256: str) -> bool:
         """Whether a blob that somebody refers to is there, and what its name says: one that was lost, or is damaged, is
         written again."""
-        kept = (await self._link.accounts.of(tenant)).kept(sha256)
+        kept = (await self._link.accounts.of(tenant)).newest_reference(sha256)
         return kept is not None and await self._is_right(BlobName(tenant, sha256, kept.at))
 
     async def _is_right(self, name: BlobName) -> bool:
@@ -243,7 +243,7 @@ class PoolBlobs:
         if account.is_referenced(sha256, reference):
             return await self.size(tenant, sha256) is not None
         with account.rely():
-            if account.kept(sha256) is None:
+            if account.newest_reference(sha256) is None:
                 await account.wait_caught_up()
             async with self._reserved(account, sha256, reference, MOST_BYTES) as reservation:
                 shared = await self._share(reservation, account.size(sha256) or 0)
@@ -307,9 +307,9 @@ class PoolBlobs:
         """
         account = await self._link.accounts.of(tenant)
         while True:
-            if (kept := account.kept(sha256)) is None:
+            if (kept := account.newest_reference(sha256)) is None:
                 await account.wait_caught_up()
-                if (kept := account.kept(sha256)) is None:
+                if (kept := account.newest_reference(sha256)) is None:
                     raise NotFound("You have not stored this blob.", field="sha256", asked=sha256)
             end, given = kept.size_bytes if stop is None else stop, False
             async with aclosing(self._pieces(BlobName(tenant, sha256, kept.at), kept.size_bytes, begin, end)) as pieces:
@@ -320,7 +320,7 @@ class PoolBlobs:
                     return
                 except DamagedBlob:
                     await account.wait_caught_up()
-                    now = account.kept(sha256)
+                    now = account.newest_reference(sha256)
                     if given or (now is not None and now.at == kept.at):
                         raise
             # It was given up at that moment, and may have been stored again.

@@ -182,14 +182,14 @@ class TenantBytes:
         of_blob = self.blobs.get(sha, {}).values()
         return max((each.size_bytes for each in of_blob), default=0) + REFERENCE_BYTES * len(of_blob)
 
-    def kept(self, sha: str) -> Reference | None:
+    def newest_reference(self, sha: str) -> Reference | None:
         """The newest of those who refer to a blob that is there; None where it is not known to be."""
         there = [each for each in self.blobs.get(sha, {}).values() if not each.coming]
         return max(there, key=lambda each: each.revision, default=None)
 
     def size(self, sha: str) -> int | None:
         """Bytes of a blob that is there; None where it is not known to be."""
-        kept = self.kept(sha)
+        kept = self.newest_reference(sha)
         return None if kept is None else kept.size_bytes
 
     def is_referenced(self, sha: str, reference: str) -> bool:
