@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ import typer
 from eddy.cli.support.durations import parse_duration
 from eddy.cli.support.local import connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import BOARD, Column, errors_in_one_line, print_json, print_status, table
+from eddy.cli.support.output import BOARD, Column, errors_in_one_line, print_exports, print_json, print_status, table
 from eddy.core.errors import InvalidRequest
 from eddy.core.units import format_duration
 
@@ -139,11 +138,7 @@ def env(lease: LeaseName, url: Url = URL, key: Key = KEY, as_json: AsJson = Fals
             "EDDY_LEASE": lease,
             "EDDY_LEASE_TOKEN": token,
         }
-    if as_json:
-        print_json(found)
-        return
-    for name, value in found.items():
-        print(f"export {name}={shlex.quote(value)}")
+    print_exports(found, as_json)
 
 
 @app.command()
