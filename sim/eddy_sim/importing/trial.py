@@ -58,6 +58,7 @@ class TrialRun:
         results: Values of its result registers.
         left: What it left at each argument's place, of those that it writes to.
         timed: Names of what measures time: results, and arguments at whose place such is written.
+        watched: What the registers held at the end that the trial was told to look at besides.
     """
 
     values: Mapping[str, int]
@@ -69,6 +70,7 @@ class TrialRun:
     results: dict[str, int] = field(default_factory=dict)
     left: dict[str, bytes] = field(default_factory=dict)
     timed: set[str] = field(default_factory=set)
+    watched: dict[str, int] = field(default_factory=dict)
 
     def merits(self, pointers: Sequence[str]) -> tuple[bool, bool, bool, int]:
         """How much a run tells, for comparing."""
@@ -83,13 +85,21 @@ class KernelTrial:
         manifest: Of the module; of its registers only offsets, widths and directions matter.
         progress: Told what is being done.
         most_cycles: How long a run may take.
+        watched: Offsets of registers to look at when a run has ended, by what they are called.
 
     Raises:
         BuildFailed: It does not compile.
     """
 
-    def __init__(self, manifest: Path, progress: Progress = ignore_progress, most_cycles: int = CYCLES) -> None:
+    def __init__(
+        self,
+        manifest: Path,
+        progress: Progress = ignore_progress,
+        most_cycles: int = CYCLES,
+        watched: Mapping[str, int] | None = None,
+    ) -> None:
         self.most_cycles = most_cycles
+        self._watched = watched or {}
         self.manifest = load_module_manifest(manifest)
         self._model = Model(build_checked(manifest.resolve(), progress)[0])
         self.inputs = self.manifest.inputs()
@@ -143,6 +153,7 @@ class KernelTrial:
         port.write(ISR, port.read(ISR))
         status = self.manifest.status
         run.status = port.read(status.offset) if status else 0
+        run.watched = {name: port.read(offset) for name, offset in self._watched.items()}
         for register in self.manifest.results():
             words = [port.read(register.offset + 4 * i) for i in range(register.word_count)]
             run.results[register.name] = sum(word << 32 * i for i, word in enumerate(words)) & (1 << register.width) - 1
