@@ -35,7 +35,7 @@ from eddy_sim.importing.streams import (
     stream_refusals,
     watched,
 )
-from eddy_sim.importing.trial import CYCLES, KernelTrial, find_pointers, find_run
+from eddy_sim.importing.trial import CYCLES, LONGEST_CYCLES, KernelTrial, find_pointers, find_run
 from eddy_sim.importing.vendor import FP_MODEL, FloatPart, is_watcher, models_for, read_float_part
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle
 from eddy_sim.tools.filelist import read_filelist, source_files
@@ -66,6 +66,7 @@ class KernelChoices:
         registers: Registers that no source tells of, as `OFFSET`, `OFFSET:BITS` or with `:out` behind.
         elements: How many a memory block's array has, where no file says it.
         stall_cycles: Cycles without a move after which a run counts as stuck; 0 for what is usual.
+        cycles: How long the trial waits for a run where no scalar makes it shorter.
     """
 
     name: str = ""
@@ -80,6 +81,7 @@ class KernelChoices:
     registers: Mapping[str, str] | None = None
     elements: Mapping[str, int] | None = None
     stall_cycles: int = 0
+    cycles: int = LONGEST_CYCLES
 
 
 def import_kernel(given: Path, choices: KernelChoices, progress: Progress = ignore_progress) -> ImportedKernel:
@@ -269,7 +271,7 @@ def _array_arguments(arrays: Sequence[KernelArray], types: Mapping[str, Argument
         known = types.get(name) or types.get(name.removesuffix("_r"))
         for own, output in array.registers():
             kind = known.type if known else ""
-            yield KernelArgument(own, array.base, 8 * array.bytes, output, False, kind, element_bits=bits)
+            yield KernelArgument(own, array.base, array.count * bits, output, False, kind, element_bits=bits)
 
 
 def _arguments(
@@ -342,7 +344,7 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
         progress("building its model")
         cycles = RUN_CYCLES if kernel.streams else CYCLES
         manifest = Path(folder) / "bitstreams" / kernel.name / "manifest.yaml"
-        trial = KernelTrial(manifest, progress, cycles, watched(kernel.streams))
+        trial = KernelTrial(manifest, progress, cycles, watched(kernel.streams), choices.cycles)
         progress("trying it: which arguments are addresses, what it does there, how long it takes")
         known = [each.name for each in inputs if each.pointer]
         doubtful = [

@@ -202,14 +202,14 @@ def _fed(
 ) -> TrialRun:
     """A run in which each stream to the kernel has as much as it takes, of those that nobody gave a length.
 
-    A kernel that waits for more gets four times as much, until it ends or has had `MOST_FED_BYTES`. What it left of a
-    stream is not given to it again; nor are the beats that it took before it knew that it needs none.
+    A kernel that waits for more gets twice as much, until it ends or has had `MOST_FED_BYTES`. What it left of a stream
+    is not given to it again; nor are the beats that it took before it knew that it needs none.
     """
     free = [each for each in streams if not each.outward and each.bytes_name not in given]
     scalars = {name: value for name, value in run.values.items() if name not in pointers}
     while free and run.ended and _waits(run, streams):
         hungry = [each for each in free if run.watched.get(each.name) == scalars[each.bytes_name]]
-        more = {each.bytes_name: 4 * scalars[each.bytes_name] for each in hungry}
+        more = {each.bytes_name: 2 * scalars[each.bytes_name] for each in hungry}
         if not more or max(more.values()) > MOST_FED_BYTES:
             return run
         scalars = {**_with_room(streams, {**scalars, **more}), **given}

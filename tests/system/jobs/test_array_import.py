@@ -48,7 +48,7 @@ def test_arrays_behind_ports_to_memory_blocks_are_too(tmp_path: Path, monkeypatc
     jobs = ImportedJobs(tmp_path, "hls_blocks", monkeypatch)
     try:
         rng = np.random.default_rng(9)
-        a = [rng.integers(0, 1 << 12, 20, dtype="<u2") for _ in range(3)]
+        a = [rng.integers(0, 1 << 12, 19, dtype="<u2") for _ in range(3)]
         b = [rng.integers(0, 1 << 32, 8, dtype="<u4") for _ in range(3)]
         record = jobs.run({"a": a, "b": b})
         assert record.state is JobState.SUCCEEDED, record.detail

@@ -73,6 +73,9 @@ def import_module(
             max=1 << 24,
         ),
     ] = None,
+    cycles: Annotated[
+        int, typer.Option(help="How long the trial waits for a run where no scalar makes it shorter.", min=1)
+    ] = 4_000_000,
     check: Annotated[bool, typer.Option(help="Check the module as well, so that jobs may run it.")] = True,
     root: Annotated[Path | None, typer.Option(help="Where to write; the source tree by default.")] = None,
     as_json: AsJson = False,
@@ -89,6 +92,7 @@ def import_module(
         folder = (root or tree).resolve()
         said = {
             **{"name": name, "top": top, "start": start, "done": done, "stall_cycles": stall_cycles or 0},
+            **{"cycles": cycles},
             **{"types": _pairs(types, "type"), "registers": _pairs(registers, "register")},
             **{"ends": _pairs(ends, "ends"), "ties": _pairs(ties, "tie")},
             **{"values": _numbers(values, "set"), "packets": _numbers(packets, "packet")},

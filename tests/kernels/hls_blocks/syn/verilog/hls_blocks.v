@@ -1,7 +1,7 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-// A kernel with ports to memory blocks, in the shape of Vitis HLS output: `ap_memory` of two sides that it reads (a, 20 elements of
-// 12 bits), one that it writes (c, 20 of 8) and that it is said not to read, and `bram` that it reads and writes (b, 8 of 32).
-// c[i] is the lower byte of a[i] + a[19 - i], and the two lower bytes of b[i] get a[i] added.
+// A kernel with ports to memory blocks, in the shape of Vitis HLS output: `ap_memory` of two sides that it reads (a, 19 elements of
+// 12 bits), one that it writes (c, 19 of 8) and that it is said not to read, and `bram` that it reads and writes (b, 8 of 32).
+// c[i] is the lower byte of a[i] + a[18 - i], and the two lower bytes of b[i] get a[i] added.
 `timescale 1 ns / 1 ps
 module hls_blocks (
         ap_clk, ap_rst, ap_start, ap_done, ap_idle, ap_ready,
@@ -52,7 +52,7 @@ always @ (posedge ap_clk) begin
             ap_ST_ask: ap_CS_fsm <= ap_ST_put;
             ap_ST_put: begin
                 i <= i + 5'd1;
-                ap_CS_fsm <= (i == 5'd19) ? ap_ST_done : ap_ST_ask;
+                ap_CS_fsm <= (i == 5'd18) ? ap_ST_done : ap_ST_ask;
             end
             default: ap_CS_fsm <= ap_ST_idle;
         endcase
@@ -68,7 +68,7 @@ assign ap_ready = ap_done;
 assign ap_idle = ap_CS_fsm == ap_ST_idle && !ap_start;
 assign a_address0 = i;
 assign a_ce0 = asks;
-assign a_address1 = 5'd19 - i;
+assign a_address1 = 5'd18 - i;
 assign a_ce1 = asks;
 assign b_Addr_A = {25'd0, i, 2'd0};
 assign b_EN_A = (asks || puts) && i < 5'd8;
