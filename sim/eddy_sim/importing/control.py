@@ -18,8 +18,6 @@ from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
 from eddy_sim.importing.registers import KernelRegister, RegisterBundle
 from eddy_sim.importing.streams import KernelStream
 
-RUN_CYCLES = 4_000_000
-"""How long a trial may take that is known to be stuck where nothing moves."""
 STALL_CYCLES, LONGEST_STALL_CYCLES = 65_536, 1 << 24
 """Cycles without a move after which a run counts as stuck, with streams, and without: those may compute for long."""
 BUNDLES_FROM = 0x400
@@ -463,7 +461,10 @@ def _scalars(run: RunControl) -> Iterator[str]:
     if not words:
         yield "  logic unused_scalars;"
         yield "  assign unused_scalars = ^scalars;"
-    yield f"  kernel_scalars #(.Words({words}), .Results({held})) u_scalars ("
+    masks = [min(32, port.width - 32 * i) for port in run.scalars for i in range(words_of(port))]
+    kept = ", ".join(f"32'h{(1 << bits) - 1:08X}" for bits in reversed(masks))
+    kept = f", .Kept({{{kept}}})" if words else ""
+    yield f"  kernel_scalars #(.Words({words}), .Results({held}){kept}) u_scalars ("
     yield "    .results_i(results), .take_i(takes),"
     yield "    .clk_i, .rst_ni, .awaddr_i(bundle_awaddr), .awvalid_i(bundle_awvalid[1]), .awready_o(bundle_awready[1]),"
     yield "    .wdata_i(bundle_wdata), .wstrb_i(bundle_wstrb), .wvalid_i(bundle_wvalid[1]),"

@@ -15,7 +15,6 @@ from eddy_sim.importing.arrays import KernelArray, array_arguments, find_arrays
 from eddy_sim.importing.control import (
     BUNDLES_FROM,
     MOST_SCALAR_WORDS,
-    RUN_CYCLES,
     RunChoices,
     RunControl,
     needs_run,
@@ -342,7 +341,8 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content if isinstance(content, bytes) else content.encode())
         progress("building its model")
-        cycles = RUN_CYCLES if kernel.streams else CYCLES
+        # Of one with streams, until it is told that nothing moves.
+        cycles = CYCLES + (3 * kernel.run.stall_cycles if kernel.run and kernel.streams else 0)
         manifest = Path(folder) / "bitstreams" / kernel.name / "manifest.yaml"
         trial = KernelTrial(manifest, progress, cycles, watched(kernel.streams), choices.cycles)
         progress("trying it: which arguments are addresses, what it does there, how long it takes")

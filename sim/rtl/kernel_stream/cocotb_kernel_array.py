@@ -82,7 +82,7 @@ class Bench:
                 value, strobes = self.rng.getrandbits(32), self.rng.getrandbits(4)
                 await self.write(at, value, strobes)
                 for lane in range(4):
-                    if strobes >> lane & 1 and at < len(self.data):
+                    if strobes >> lane & 1 and at + lane < self.count * self.element:
                         self.data[at + lane] = value >> 8 * lane & 0xFF
             at = 4 * self.rng.randrange(len(self.data) // 4 + 2)
             assert await self.read(at) == int.from_bytes(self.data[at : at + 4], "little"), hex(at)

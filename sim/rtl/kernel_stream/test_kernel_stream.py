@@ -23,7 +23,9 @@ POKE = Bench(
         **{"Acknowledge": 1, "AcknowledgeAddr": "16'h18", "AcknowledgeValue": "32'h80"},
     },
 )
-SCALARS = Bench("kernel_scalars", FILES, parameters={"Words": 3, "Results": 2})
+SCALARS = Bench(
+    "kernel_scalars", FILES, parameters={"Words": 3, "Results": 2, "Kept": "96'h000001FF_FFFFFFFF_FFFFFFFF"}
+)
 ARRAYS = [
     Bench("kernel_array", FILES, parameters=parameters)
     for parameters in (
@@ -82,6 +84,12 @@ MISTAKES = [
         Mutation("a result at any time", "kernel_scalars.sv", "if (take_i[i]) results_q", "results_q"),
     ),
     (SCALARS, "scalars", Mutation("a byte without its strobe", "kernel_scalars.sv", " && wstrb_i[lane]", "")),
+    (SCALARS, "scalars", Mutation("bits that there are not", "kernel_scalars.sv", " & Kept[i][8*lane+:8]", "")),
+    (
+        ARRAYS[2],
+        "array",
+        Mutation("a byte beyond the last element", "kernel_array.sv", "wstrb_i & exists", "wstrb_i"),
+    ),
     (
         RUN,
         "run",

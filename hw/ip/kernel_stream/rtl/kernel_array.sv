@@ -65,6 +65,7 @@ module kernel_array #(
 
   logic write, read, reading_q, known_q;
   logic [13:0] word;
+  logic [3:0] exists;
   logic [1:0] en;
   logic [1:0][RowWidth-1:0] row;
   logic [1:0][Bytes-1:0] we;
@@ -78,6 +79,9 @@ module kernel_array #(
   assign wready_o = write;
   assign arready_o = read;
   assign word = write ? awaddr_i[15:2] : araddr_i[15:2];
+  for (genvar i = 0; i < 4; i++) begin : gen_exists
+    assign exists[i] = 4 * 32'(word) + i < Depth * Element / 8;
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -139,7 +143,7 @@ module kernel_array #(
         if (i == 0 && !running_i) begin
           en[i] = write || read;
           row[i] = RowWidth'(32'(word) / WordsPerRow);
-          we[i] = write && 32'(word) < Rows * WordsPerRow ? Bytes'(wstrb_i) << (4 * (32'(word) % WordsPerRow)) : '0;
+          we[i] = write ? Bytes'(wstrb_i & exists) << (4 * (32'(word) % WordsPerRow)) : '0;
           din[i] = {WordsPerRow{wdata_i}};
         end
       end
