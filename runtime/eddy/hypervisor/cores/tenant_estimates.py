@@ -85,15 +85,16 @@ class TenantEstimates:
         while len(recent) > RECENT:
             del recent[next(iter(recent))]
 
-    def measured(self, spread: CorePartition, of: SliceMeasurement, quantum_s: float) -> None:
+    def measured(self, tenant: str, spread: CorePartition, of: SliceMeasurement, quantum_s: float) -> None:
         """A slice of a kernel ended well.
 
         Args:
+            tenant: Whose it is.
             spread: The kernel.
             of: What the slice did.
             quantum_s: Board seconds the next one should take.
         """
-        known = self.learned.get_or_add(spread.kernel, of.module)
+        known = self.learned.get_or_add(tenant, spread.kernel, of.module)
         known.add_slice(of.groups, of.took_s, of.counters, quantum_s, of.cores)
         if of.alone:
             known.alone.add_solo_slice(of.groups, max(of.took_s, LEAST_S), of.cores)
