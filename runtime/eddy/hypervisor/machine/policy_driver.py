@@ -227,9 +227,10 @@ class PolicyDriver:
             self._drop(job, decision, "nothing to preempt in that slot")
             return False
         if slot.phase is Phase.HELD:
-            self.state.release(slot, job, self.state.now_s, JobEventKind.PREEMPT)
+            self.state.preempt(slot, job, self.state.now_s, decision.reason)
             return True
-        slot.leaving = True
+        if slot.leaving is None:
+            slot.leaving = decision.reason
         self.state.out.slots.add(slot.index)
         return False
 

@@ -13,7 +13,8 @@ to rest instead: it may be the board that is at fault, and somebody must find ou
 from __future__ import annotations
 
 from eddy.board.port.port import Cause
-from eddy.core.records import JobEventKind
+from eddy.core.maintenance import MARK
+from eddy.core.slots import PreemptReason
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.slots.machine_state import MachineState
 
@@ -58,10 +59,12 @@ class SlotDrainer:
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is None or job.ending is not None:
             return
+        marks = {QUARANTINED: PreemptReason.QUARANTINED, MARK: PreemptReason.MAINTENANCE}
+        reason = next((marks[mark] for mark in marks if because.startswith(mark)), PreemptReason.DRAINED)
         if slot.phase is Phase.HELD:
-            self.state.release(slot, job, self.state.now_s, JobEventKind.PREEMPT)
+            self.state.preempt(slot, job, self.state.now_s, reason)
         else:
-            slot.leaving = True
+            slot.leaving = reason
 
     def undrain(self, slot: MachineSlot) -> None:
         """Give it to jobs again, at once: what it was suspected of is forgotten."""

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
-from eddy.core.slots import Pool
+from eddy.core.slots import Pool, PreemptReason
 from eddy.hypervisor.jobs.application_graph import Graph
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.messages import Allocate, Collect, Free, JobSpec, ReadAhead, SliceEnded, StepResult, StopItem
@@ -202,7 +202,7 @@ class MachineState:
                 self.out.commands.append(StopItem(slot.index))
                 self.out.slots.add(slot.index)
             elif slot.phase is Phase.HELD:
-                self.release(slot, job, at_s, JobEventKind.RELEASE)
+                self.release(slot, job, at_s)
         self.settle(job, at_s)
 
     def _slots_of(self, job: Job) -> list[MachineSlot]:
@@ -265,17 +265,23 @@ class MachineState:
         if number is not None:
             self.out.commands.append(Allocate(number))
 
-    def release(self, slot: MachineSlot, job: Job, at_s: float, what: JobEventKind) -> None:
-        """Take a slot in which nothing runs from its job."""
+    def preempt(self, slot: MachineSlot, job: Job, at_s: float, reason: PreemptReason) -> None:
+        """Take a slot in which nothing runs from a job that would go on in it."""
+        self.log(job, slot, at_s, JobEventKind.PREEMPT, detail=reason.value)
+        job.preemptions += 1
+        job.preempted = True
+        self._free(slot, job, at_s)
+
+    def release(self, slot: MachineSlot, job: Job, at_s: float) -> None:
+        """Give back a slot in which nothing runs."""
+        self.log(job, slot, at_s, JobEventKind.RELEASE)
+        self._free(slot, job, at_s)
+
+    def _free(self, slot: MachineSlot, job: Job, at_s: float) -> None:
         if slot.phase is Phase.LOADING:
             job.loading -= 1
         else:
             job.held -= 1
-        because = "drained" if slot.drained else "leased" if slot.leased else ""
-        self.log(job, slot, at_s, what, detail=because if what is JobEventKind.PREEMPT else "")
-        if what is JobEventKind.PREEMPT:
-            job.preemptions += 1
-            job.preempted = True
         if slot.task is not None:
             job.slot_of[slot.task] = None
             job.views.touch(slot.task)
