@@ -117,17 +117,17 @@ async def test_who_took_a_slot_is_told_to_whom_it_may_be(server: Any, tenant: st
 @pytest.mark.parametrize(
     ("detail", "reason", "words"),
     [
-        ("rank", "rank", "The dispatch policy (now nimblock) took slot 1 for a task that it ranks higher,"),
-        ("allocation", "allocation", "The dispatch policy (now nimblock) took slot 1, as the job had more slots"),
-        ("stalled", "stalled", "The dispatch policy (now nimblock) took slot 1, where a task waited"),
+        ("rank", "rank", "The dispatch policy (now fcfs) took slot 1 for a task that it ranks higher,"),
+        ("allocation", "allocation", "The dispatch policy (now fcfs) took slot 1, as the job had more slots"),
+        ("stalled", "stalled", "The dispatch policy (now fcfs) took slot 1, where a task waited"),
         ("fair-share", "fair-share", "Slot 1 was taken for a tenant that was served less"),
         ("overdue", "overdue", "Slot 1 was taken for an older job of the same tenant"),
         ("drained", "drained", "Slot 1 was drained,"),
         ("maintenance", "maintenance", "Slot 1 was drained for maintenance,"),
         ("quarantined", "quarantined", "Slot 1 was quarantined,"),
         ("leased", "leased", "Slot 1 was given to a person's lease,"),
-        ("", "", "The dispatch policy (now nimblock) took slot 1, between"),
-        ("of a later version", "", "The dispatch policy (now nimblock) took slot 1, between"),
+        ("", "", "The dispatch policy (now fcfs) took slot 1, between"),
+        ("of a later version", "", "The dispatch policy (now fcfs) took slot 1, between"),
     ],
 )
 async def test_why_a_slot_was_taken_is_told_by_its_reason(server: Any, detail: str, reason: str, words: str) -> None:
