@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from eddy.core.errors import RecordDamaged
 from eddy.store.account_tables.audit import load_entry, read_head, verify
-from eddy.store.account_tables.keys import key_from_row
+from eddy.store.account_tables.keys import key_from_row, make_keyed_hash
 from eddy.store.account_tables.logins import login_from_row
 from eddy.store.account_tables.tenants import removed_of, tenant_from_row
 from eddy.store.account_tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
@@ -36,7 +36,6 @@ from eddy.store.db.schema import MIGRATIONS
 from eddy.store.disk import files
 from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import is_blob
-from eddy.store.disk.secret import make_keyed_hash
 from eddy.store.job_tables.outputs import part_of
 from eddy.store.tables.notices import delivery_from_row, subscription_from_row
 from eddy.store.upkeep.snapshot import FILES_SINCE, NamedFile, named_files
