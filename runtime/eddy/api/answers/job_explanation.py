@@ -28,7 +28,7 @@ TOLD = frozenset(
     }
 )
 """Events that an explanation is made of."""
-MOST_TAKEN = 20
+MAX_TAKEN = 20
 """Preemptions that are told, at most; the latest."""
 REASONS: Mapping[str, str] = {
     PreemptReason.RANK: "{policy} took slot {slot} for a task that it ranks higher",
@@ -96,7 +96,7 @@ class Explained(Answer):
     spent: list[Spent] = Field(description="Where that went; it adds up to `life_ns` exactly.")
     loads_ns: int = Field(description="Time that slots were loaded for it; several may be at once with items.")
     items_ns: int = Field(description="Time that slots ran its items.")
-    preempted: list[Taken] = Field(description=f"Slots that were taken from it, the latest {MOST_TAKEN}.")
+    preempted: list[Taken] = Field(description=f"Slots that were taken from it, the latest {MAX_TAKEN}.")
     would_help: list[Change] = Field(description="What would have made it faster, by a forecast; most first.")
     estimate: ExpectedTimes | None = Field(description="Its start and end; null once it has ended.")
     words: list[str] = Field(description="All that in sentences.")
@@ -201,7 +201,7 @@ def build_explanation(
     """
     life_ns, spent = spent_stretches(record, log, now_s)
     timed = [(e.what, _ns(e.at_s) - _ns(e.started_s)) for e in log if e.started_s is not None]
-    helps = _helps(record, standing, ideal)
+    helps = _list_changes(record, standing, ideal)
     expected = None if standing is None else standing.estimate
     wait = None if standing is None else WaitShown(cause=standing.wait.cause, words=standing.wait.words)
     return Explained(
@@ -220,7 +220,7 @@ def build_explanation(
     )
 
 
-def _helps(record: JobRecord, standing: JobStanding | None, ideal: JobAlone | None) -> list[Change]:
+def _list_changes(record: JobRecord, standing: JobStanding | None, ideal: JobAlone | None) -> list[Change]:
     if standing is not None:
         return [Change(what=each.what, words=each.words, saves_s=each.saves_s) for each in standing.would_help]
     if ideal is None or record.response_s is None:

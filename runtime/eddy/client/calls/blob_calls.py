@@ -13,7 +13,7 @@ from eddy.core.errors import Conflict, NotFound
 
 PART_BYTES = 8 << 20
 """What is sent at a time; a smaller blob is sent whole."""
-MOST_SURPRISES = 8
+MAX_SURPRISES = 8
 """Times the server may have something else than was thought before the upload is given up."""
 
 
@@ -44,7 +44,7 @@ def put_in_parts(exchange: Exchange, sha256: str, data: bytes, part_bytes: int =
         except Conflict as conflict:
             # It has arrived although its answer was lost, or an earlier request still holds it.
             surprises += 1
-            if surprises > MOST_SURPRISES:
+            if surprises > MAX_SURPRISES:
                 raise
             yield PauseOperation(exchange.pause_s(surprises))
             offset = int(conflict.details.get("offset", offset))

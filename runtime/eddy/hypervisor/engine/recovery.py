@@ -365,12 +365,12 @@ def _keep_slots(store: Store, snapshots: Mapping[int, Mapping[str, Any]], machin
     goes on for its job, though the job has had its task in another slot since.
     """
     found = {index: machine.slots[index].snapshot() for index in snapshots if index in machine.slots}
-    changed = {index: now for index, now in found.items() if _whose(now) != _whose(snapshots[index])}
+    changed = {index: now for index, now in found.items() if _holder_of(now) != _holder_of(snapshots[index])}
     if changed:
         store.commit(Commit(slots=changed))
 
 
-def _whose(snapshot: Mapping[str, Any]) -> tuple[Any, ...]:
+def _holder_of(snapshot: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(snapshot.get(name) for name in ("phase", "job", "task", "item"))
 
 

@@ -191,7 +191,7 @@ class MachineState:
         A job that is tried again after such a failure then begins again instead.
         """
         job.ending, job.cause, job.detail = state, cause, detail
-        job.again = state is JobState.FAILED and job.can_retry(cause)
+        job.will_retry = state is JobState.FAILED and job.can_retry(cause)
         self.invalidate_view(job)
         self.mark_changed(job)
         if self.clusters is not None and job.spec.spread is not None:
@@ -219,8 +219,8 @@ class MachineState:
 
     def settle(self, job: Job, at_s: float) -> None:
         """Move a job to the state that follows from what it holds, and let go of it where that is final."""
-        if job.again and not job.slots:
-            self._begin_again(job, at_s)
+        if job.will_retry and not job.slots:
+            self._retry(job, at_s)
         before = job.state, job.times.bucket
         for state in job.advance(job.derive(), at_s):
             self.note(job, at_s, JobEventKind.STATE, state=state, detail=job.cause if state.is_final else "")
@@ -240,7 +240,7 @@ class MachineState:
                 self.out.commands.append(Free(job.spec.id))
             self.request_next_memory()
 
-    def _begin_again(self, job: Job, at_s: float) -> None:
+    def _retry(self, job: Job, at_s: float) -> None:
         most = job.spec.asked.retries.max
         self.note(job, at_s, JobEventKind.RETRY, detail=f"{job.cause} ({job.retried + 1} of {most})")
         if self.memory.release_job(job):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eddy.core.errors import RecordDamaged, StorageDamaged, StorageFailed
-from eddy.host.files import LEAST_FREE_BYTES, free_bytes
+from eddy.host.files import MIN_FREE_BYTES, free_bytes
 from eddy.store.db.faults import explained
 
 PAUSE_S = 60.0
@@ -78,7 +78,7 @@ class Health:
         if isinstance(self._problem, StorageDamaged):
             return False  # no write mends that
         with contextlib.suppress(OSError):
-            return self._problem is not None or (self._kept and free_bytes(self._path) < LEAST_FREE_BYTES)
+            return self._problem is not None or (self._kept and free_bytes(self._path) < MIN_FREE_BYTES)
         return True
 
     @contextlib.contextmanager

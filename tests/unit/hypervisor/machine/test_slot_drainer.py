@@ -16,7 +16,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.slot import Phase
-from eddy.hypervisor.machine.slot_drainer import MOST_FAILED_LOADS, MOST_FAULTS, QUARANTINED
+from eddy.hypervisor.machine.slot_drainer import MAX_FAILED_LOADS, MAX_FAULTS, QUARANTINED
 from eddy.hypervisor.machine.stalls import stall
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
@@ -133,11 +133,11 @@ def fail_loads(bench: Bench, slot: int, count: int, refused: bool = False) -> li
 
 def test_a_slot_whose_loads_keep_failing_is_quarantined_and_says_how_to_bring_it_back() -> None:
     bench = Bench()
-    outs = fail_loads(bench, 0, MOST_FAILED_LOADS)
-    assert [bool(out.drained) for out in outs] == [False] * (MOST_FAILED_LOADS - 1) + [True]
+    outs = fail_loads(bench, 0, MAX_FAILED_LOADS)
+    assert [bool(out.drained) for out in outs] == [False] * (MAX_FAILED_LOADS - 1) + [True]
     assert "eddy undrain 0" in outs[-1].drained[0]
     assert "configuration-error" in outs[-1].drained[0]
-    outs = fail_loads(bench, 1, MOST_FAILED_LOADS + 2)
+    outs = fail_loads(bench, 1, MAX_FAILED_LOADS + 2)
     assert not any(out.drained for out in outs), "the last open slot of a pool is left to rest"
     bench.step(m.Undrain(0))
     assert bench.machine.slots[0].failed_loads == 0
@@ -147,7 +147,7 @@ def test_a_slot_whose_loads_keep_failing_is_quarantined_and_says_how_to_bring_it
 def test_loads_that_fail_now_and_then_and_images_that_are_refused_quarantine_nothing() -> None:
     bench = Bench()
     for _ in range(3):
-        assert not any(out.drained for out in fail_loads(bench, 0, MOST_FAILED_LOADS - 1))
+        assert not any(out.drained for out in fail_loads(bench, 0, MAX_FAILED_LOADS - 1))
         bench.now_s = max(bench.now_s, bench.machine.slots[0].rests_until_s)
         number = max(bench.machine.jobs, default=0) + 1
         bench.arrive(number)
@@ -174,12 +174,12 @@ OTHER = Application("other", (TaskSpec(0, "t", "y", (), 1e-3, 1.0),), ())
 @pytest.mark.parametrize(
     ("cause", "apps", "good_after", "quarantined"),
     [
-        (Cause.TIME_LIMIT, [ONE, OTHER] * MOST_FAULTS, -1, True),
-        (Cause.TIME_LIMIT, [ONE, OTHER] * MOST_FAULTS, MOST_FAULTS - 1, True),
-        (Cause.TIME_LIMIT, ([ONE, OTHER] * MOST_FAULTS)[:MOST_FAULTS], 2, False),
-        (Cause.TIME_LIMIT, [ONE] * 3 * MOST_FAULTS, -1, False),  # the module, or its data, is more likely at fault
-        (Cause.CLOCK_LOST, [ONE] * MOST_FAULTS, -1, True),
-        (Cause.READ_OUTSIDE_WINDOW, [ONE, OTHER] * MOST_FAULTS, -1, False),
+        (Cause.TIME_LIMIT, [ONE, OTHER] * MAX_FAULTS, -1, True),
+        (Cause.TIME_LIMIT, [ONE, OTHER] * MAX_FAULTS, MAX_FAULTS - 1, True),
+        (Cause.TIME_LIMIT, ([ONE, OTHER] * MAX_FAULTS)[:MAX_FAULTS], 2, False),
+        (Cause.TIME_LIMIT, [ONE] * 3 * MAX_FAULTS, -1, False),  # the module, or its data, is more likely at fault
+        (Cause.CLOCK_LOST, [ONE] * MAX_FAULTS, -1, True),
+        (Cause.READ_OUTSIDE_WINDOW, [ONE, OTHER] * MAX_FAULTS, -1, False),
     ],
 )
 def test_items_that_fail_quarantine_a_slot_only_where_it_is_the_suspect(
