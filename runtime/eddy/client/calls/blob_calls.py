@@ -59,7 +59,7 @@ class BlobCalls(Caller):
     @call
     def put_blob(self, data: bytes) -> Operation[str]:
         """Store bytes, unless they are there already; answers their name."""
-        return putting(self.transport, data)
+        return put_bytes(self.transport, data)
 
     @call
     def blobs(self) -> Operation[Listing[answers.Blob]]:
@@ -94,7 +94,7 @@ class BlobCalls(Caller):
         yield from self.transport.send_request("DELETE", f"/v1/blobs/{quote_segment(sha256)}")
 
 
-def putting(exchange: Exchange, data: bytes) -> Operation[str]:
+def put_bytes(exchange: Exchange, data: bytes) -> Operation[str]:
     """Store bytes, unless they are there already; returns their name."""
     from eddy.client.transport import arrays
 

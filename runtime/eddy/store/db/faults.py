@@ -29,7 +29,7 @@ _DAMAGED = (
 _READ_ONLY = ("readonly", "read-only")
 
 
-def explained(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StorageFailed | None:
+def explain_sqlite_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StorageFailed | None:
     """What an error of SQLite means; None where it is no matter of the file's (a wrong query, say)."""
     if isinstance(
         error, UnicodeDecodeError
@@ -76,7 +76,7 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        found = explained(error, path)
+        found = explain_sqlite_error(error, path)
         if found is None:
             raise
         raise found from error

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from eddy.core.errors import RecordDamaged, StorageDamaged, StorageFailed
 from eddy.host.files import MIN_FREE_BYTES, free_bytes
-from eddy.store.db.faults import explained
+from eddy.store.db.faults import explain_sqlite_error
 
 PAUSE_S = 60.0
 """Wall seconds between two lines of the log about the same trouble."""
@@ -91,7 +91,7 @@ class Health:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as reported:
-            found = explained(reported, self._path)
+            found = explain_sqlite_error(reported, self._path)
             if found is None:
                 raise
             self.note(found)
