@@ -32,7 +32,7 @@ ALONE_SLICES = 8
 """Slices alone from which on a kernel's speed alone is known: the first ones are mostly their start."""
 ALONE_KEPT_S = 1000.0
 """Core-seconds beside others after which a speed alone is forgotten, where the kernel was not alone again."""
-_LEAST_FRACTION = 1e-3
+_MIN_FRACTION = 1e-3
 LEAST_S = 1e-9
 """Of a slice, where a clock is too coarse."""
 
@@ -106,7 +106,7 @@ class LearnedKernel:
         a, d = self.groups + weight * serial * serial, self.squares + weight * counted * counted
         b = self.beside - weight * serial * counted
         p, q = self.seconds * d - self.products * b, self.products * a - self.seconds * b
-        return min(max(p / (p + q), _LEAST_FRACTION), 1.0) if p + q > 0 else counted
+        return min(max(p / (p + q), _MIN_FRACTION), 1.0) if p + q > 0 else counted
 
     @property
     def fraction(self) -> float | None:

@@ -27,7 +27,7 @@ SUBMISSIONS = 32
 _FADE = math.exp(-1 / SUBMISSIONS)
 _FORGOTTEN = 1e-3
 """What was submitted so seldom of late is no part of the mix."""
-MOST_SPEED = 1e9
+MAX_SPEED = 1e9
 """Most by which speeds of clusters may differ from a base PE's, either way, as policies are told them."""
 
 
@@ -123,7 +123,7 @@ class TenantEstimates:
         if not able:
             return 0.0
         found = sum(work for work, _ in able) / sum(work / speed for work, speed in able) / base
-        return min(max(found, 1 / MOST_SPEED), MOST_SPEED)
+        return min(max(found, 1 / MAX_SPEED), MAX_SPEED)
 
     def speed_of(self, spread: CorePartition, module: str) -> float:
         """Of one PE for a kernel, over a base PE; 0 where it does not run."""

@@ -47,6 +47,7 @@ from eddy.store.db.rows import (
     load_snapshot,
     microseconds,
 )
+from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import BLOBS, OUTPUTS, SPILLED
 from eddy.store.job_tables.arrays import Arrays
 from eddy.store.job_tables.events import Events
@@ -84,6 +85,8 @@ class EventCounts:
             self._note_fault(event)
         for record in ended:
             self.ended[record.state.value] += 1
+            if record.cause == DamagedFile.code:
+                self.fault(Fault.DAMAGED_FILE)
             spent = {"running": record.running_s, "reconfiguring": record.reconfiguring_s, **record.waiting_s}
             for what, seconds in spent.items():
                 self.spent_s[what] = self.spent_s.get(what, 0.0) + seconds

@@ -8,7 +8,7 @@ import pytest
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice
 from eddy.hypervisor.cores.learned_kernels import KNOWN, LearnedKernel, LearnedKernels
-from eddy.hypervisor.cores.tenant_estimates import MOST_SPEED, ClusterKind, TenantEstimates
+from eddy.hypervisor.cores.tenant_estimates import MAX_SPEED, ClusterKind, TenantEstimates
 from eddy.hypervisor.jobs.messages import CorePartition, KernelVariant
 from hypervisor_kit import CHAIN
 
@@ -116,7 +116,7 @@ def test_slices_that_take_no_time_give_speeds_that_can_be_used() -> None:
     estimates.learned.get_or_add("a", "at once", "fast").add_slice(1, 0.0, None, 1e-3)
     estimates.learned.get_or_add("a", "at once", "slow").add_slice(1, 1e6, None, 1e-3)
     found = [estimates.throughput("a", module) for module in KINDS]
-    assert all(0 < each <= MOST_SPEED for each in found)
+    assert all(0 < each <= MAX_SPEED for each in found)
     assert found[0] > found[1]
 
 
