@@ -15,8 +15,8 @@
     {"n": 15, "do": "marker"}   {"n": 16, "do": "barrier"}
 
 Each may have `after`: numbers of commands that must have succeeded first. Numbers are the client's and count up by one,
-so a batch that is sent twice is done once. A `read`, `write` or `copy` of a box has `shape` (bytes of a row, rows,
-slices) and `pitch` (bytes from row to row, and from slice to slice) instead of `bytes`.
+so a batch that is sent twice is done once. A `read`, `write`, `copy` or `fill` of a box has `shape` (bytes of a row,
+rows, slices) and `pitch` (bytes from row to row, and from slice to slice) instead of `bytes`.
 """
 
 from __future__ import annotations
