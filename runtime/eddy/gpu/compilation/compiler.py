@@ -39,7 +39,7 @@ from eddy.gpu.work_items.block_order import with_block_order
 from eddy.gpu.work_items.fibers import saved_registers_by_kernel, switch_code, switch_words, with_barriers
 from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loops
 from eddy.gpu.work_items.item_pairs import with_item_pairs
-from eddy.gpu.work_items.item_parameter import LOOP_STUB, STUB, thread_item_id
+from eddy.gpu.work_items.item_parameter import JOIN_STUB, LOOP_STUB, STUB, thread_item_id
 from eddy.gpu.work_items.local_placement import share_locals
 from eddy.host.files import translate_os_errors
 
@@ -203,14 +203,21 @@ class Compiler:
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
         looped = with_item_loops(fit_printf_arguments(with_fused_products(whole)), waiting)
         along = [name for name, kernel in kernels.items() if kernel.iterates_items]
-        paired = with_item_pairs(looped.ir, along)
+        paired = with_item_pairs(looped.ir, along, [name for name in along if not kernels[name].one_way])
         generated = self._generate(code, paired.ir, said)
-        if any(item_pairs.has_register_pressure(generated, name) for name in paired.kernels):
-            paired = with_item_pairs(
-                looped.ir, [name for name in paired.kernels if not item_pairs.has_register_pressure(generated, name)]
-            )
+        fold = [name for name in paired.folded if not item_pairs.has_register_pressure(generated, name)]
+        join = [name for name in paired.joined if not item_pairs.has_register_pressure(generated, name, joined=True)]
+        # Where neighbours of two rows are too many, those of one are not looked at.
+        join = [
+            name
+            for name in join
+            if (name in fold if name in paired.folded else not item_pairs.is_crowded_row(generated, name))
+        ]
+        if (fold, join) != (paired.folded, paired.joined):
+            paired = with_item_pairs(looped.ir, fold, join)
             generated = self._generate(code, paired.ir, said)
         entries = [f"{STUB}{name}" for name in kernels] + [f"{LOOP_STUB}{name}" for name in looped.words]
+        entries += [f"{JOIN_STUB}{name}" for name in paired.joined]
         if inner_loops.has_register_pressure(generated, entries):
             other = self._generate((*code, *inner_loops.ADDED_UP), paired.ir, said)
             generated = other if inner_loops.has_shorter_loops(generated, other, entries) else generated
@@ -238,8 +245,10 @@ class Compiler:
             known[name] = replace(known[name], loop_stub=stub, loop_words=words, early=False)
             known[name] = replace(known[name], local_each=name in looped.placed)
             known[name] = replace(known[name], loop_crowded=has_register_pressure(generated, name))
-        for name in paired.kernels:
+        for name in paired.folded:
             known[name] = replace(known[name], folds=True)
+        for name in paired.joined:
+            known[name] = replace(known[name], join_stub=at[f"{JOIN_STUB}{name}"])
         # Lines of functions are asked for where a refusal names them: they make the answer several times as long.
         known = with_stacks(known, elf, lambda: self._with_lines(asked, text))
         # A module that is generated several times is warned of as often.

@@ -45,6 +45,7 @@ _CODE = (
     "work_items/local_placement.py",
     "work_items/loop_plan.py",
     "work_items/looped_kernel.py",
+    "work_items/neighbour_strides.py",
     "compilation/section_placement.py",
     "compilation/printf_arguments.py",
     "programs/program.py",

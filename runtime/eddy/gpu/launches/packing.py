@@ -100,7 +100,7 @@ class Packing:
         words = {
             **{
                 "magic": BLOCK_MAGIC,
-                "entry": found.loop_stub if arrangement.lane_grid else found.stub,
+                "entry": _entry(found, arrangement),
                 "arguments": self._arguments.address,
             },
             "flags": flags(found, arrangement),
@@ -217,3 +217,10 @@ class Packing:
         if not self._log_base:
             return ""
         return read_log(read, self._image, self.bytes, Logs(self._log_base, LOG_BYTES, self._harts))
+
+
+def _entry(kernel: Kernel, arrangement: Arrangement) -> int:
+    """The stub that goes through items as they are arranged."""
+    if arrangement.join:
+        return kernel.join_stub
+    return kernel.loop_stub if arrangement.lane_grid else kernel.stub

@@ -16,13 +16,15 @@ from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.programs.sharing import LaneSharing, context_words, looped_sharing
 from eddy.gpu.programs.signature import Kernel
-from eddy.gpu.programs.walk import Walk, choose_walk
+from eddy.gpu.programs.walk import Walk, choose_walk, least_cost
 
 Sizes = tuple[int, int, int]
 """One number for each dimension."""
 MAX_ITEMS = 1 << 31
 MAX_GROUP_DEPTH = 256
 """Work-items of a work-group in the third dimension, at most."""
+_JOINED = 1.5
+"""How many times as long two neighbours take as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Arrangement:
         core_groups: Work-groups side by side on a core.
         local_bytes: Local memory that the `__local` arguments of a work-group take.
         fold: Rows from a work-item to the second that its lane does with it; 0 where it does none.
+        join: Whether a lane does two neighbours of the first dimension at once.
         lane_grid: Lanes by dimension, where a lane goes from item to item in steps of these; empty where it does not.
         walk: How lanes go from item to item where groups mean nothing to the kernel: a group is so many lanes then,
             and counts in the order of the walk.
@@ -61,6 +64,7 @@ class Arrangement:
     lane_grid: tuple[int, ...] = ()
     fold: int = 0
     walk: Walk | None = None
+    join: bool = False
 
     @property
     def group_items(self) -> int:
@@ -69,8 +73,9 @@ class Arrangement:
 
     @property
     def cut_size(self) -> tuple[int, int, int]:
-        """The global size as it is cut into work-groups: where it is folded, the first half of its rows."""
-        return self.global_size[0], self.fold or self.global_size[1], self.global_size[2]
+        """The global size as it is cut into work-groups: where it is folded, the first half of its rows, and where it
+        is joined, as many columns as there are pairs."""
+        return _cut(self.global_size, self.fold, self.join)
 
     @property
     def active_lanes(self) -> int:
@@ -123,18 +128,19 @@ def arrange_ndrange(
     whole, start = _range(global_size, offset)
     group = _group(shape, found, whole, local_size, dimensions)
     _check_group(group)
-    fold = _fold(shape, found, whole) if found.iterates_items else 0
-    cut, walk = (whole[0], fold or whole[1], whole[2]), None
-    counts = tuple(-(-size // part) for size, part in zip(cut, group, strict=True))
+    fold, join, walk = 0, False, None
+    counts: tuple[int, ...] = tuple(-(-size // part) for size, part in zip(whole, group, strict=True))
     if found.iterates_items:
         # Nothing the kernel does depends on its work-groups.
-        walk = choose_walk(shape, cut, found)
+        fold = _fold(shape, found, whole)
+        join = _joins(shape, found, whole, fold)
+        walk = choose_walk(shape, _cut(whole, fold, join), found)
         group, counts = (shape.threads, 1, 1), (-(-walk.items // shape.threads), 1, 1)
     local = align(sum(align(value.bytes, 16) for value in arguments if isinstance(value, Local)), 16)
     shared = _shared(shape, program, found, group, math.prod(counts), local)
     groups = (counts[0], counts[1], counts[2])
     lanes = (shared.warps, shared.beside, local, shared.lane_items, shared.grid)
-    return Arrangement(dimensions, whole, start, group, groups, *lanes, fold, walk)
+    return Arrangement(dimensions, whole, start, group, groups, *lanes, fold, walk, join)
 
 
 def _range(global_size: Sequence[int], offset: Sequence[int] | None) -> tuple[Sizes, Sizes]:
@@ -174,6 +180,21 @@ def _fold(shape: ClusterShape, kernel: Kernel, whole: Sizes) -> int:
     """Half the rows, where a lane does items of two and all lanes have some then; or 0."""
     half = -(-whole[1] // 2)
     return half if kernel.folds and half < whole[1] and whole[0] * half * whole[2] >= shape.cores * shape.lanes else 0
+
+
+def _joins(shape: ClusterShape, kernel: Kernel, whole: Sizes, fold: int) -> bool:
+    """Whether a lane does two neighbours at once, since that is estimated to take less time."""
+    if not kernel.join_stub or (kernel.folds and not fold) or whole[0] % 2:
+        return False
+    apart, joined = (_cut(whole, fold, join) for join in (False, True))
+    if math.prod(joined) < shape.cores * shape.lanes:
+        return False
+    return _JOINED * least_cost(shape, joined, kernel) < least_cost(shape, apart, kernel)
+
+
+def _cut(whole: Sizes, fold: int, join: bool) -> Sizes:
+    """A global size as lanes go through it."""
+    return whole[0] // 2 if join else whole[0], fold or whole[1], whole[2]
 
 
 def slices(arrangement: Arrangement, most: int | None) -> Iterator[tuple[int, int]]:

@@ -103,6 +103,8 @@ class Kernel:
         loop_words: Words a work-item keeps over a barrier there.
         loop_crowded: Whether a lane rather takes one work-item than several that way, where the group has no more.
         folds: Whether an item may do that of a second row as well, half the rows away.
+        join_stub: Address of the same for two neighbours in the first dimension at once, of both rows if it folds; 0
+            where there is none.
         ids: How many global ids it may ask for, from the first on.
         short: Whether it has no loops and not many instructions.
         one_way: Whether it has so many that its stub has it once, and goes across the first dimension alone.
@@ -126,6 +128,7 @@ class Kernel:
     loop_crowded: bool = False
     local_each: bool = False
     folds: bool = False
+    join_stub: int = 0
     ids: int = 3
     short: bool = False
     one_way: bool = False
@@ -328,7 +331,7 @@ def _load(argument: Argument, at: int) -> str:
 
 
 _ENTRY = re.compile(
-    r"^(eddy_(?:call|loop)_\w+:.*\n(?:\s*(?:\.\w+.*|#.*)?\n)*?\s+addi\s+sp, sp, -\d+\n)"
+    r"^(eddy_(?:call|loop|join)_\w+:.*\n(?:\s*(?:\.\w+.*|#.*)?\n)*?\s+addi\s+sp, sp, -\d+\n)"
     r"((?:\s+f?sw\s+(?:ra|f?s\d+), .*\n)+)",
     re.M,
 )

@@ -139,6 +139,17 @@ def choose_walk(shape: ClusterShape, sizes: Sequence[int], kernel: Kernel) -> Wa
     return min(_walks(shape, sizes, kernel), key=lambda walk: (_cost(shape, walk, kernel), walk.axis, -walk.side))
 
 
+def least_cost(shape: ClusterShape, sizes: Sequence[int], kernel: Kernel) -> float:
+    """Instructions of a lane that has as many items as any, estimated, on the walk that is chosen.
+
+    Args:
+        shape: The cluster.
+        sizes: Items by dimension, three.
+        kernel: The kernel.
+    """
+    return _cost(shape, choose_walk(shape, sizes, kernel), kernel)
+
+
 def _walks(shape: ClusterShape, sizes: Sequence[int], kernel: Kernel) -> Iterator[Walk]:
     x, y, z = sizes
     lanes = shape.lanes

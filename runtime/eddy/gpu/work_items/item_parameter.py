@@ -17,9 +17,10 @@ READS = "eddy_first_id"
 """The function that stands for the address of the first global id."""
 STUB = "eddy_call_"
 LOOP_STUB = "eddy_loop_"
-"""Begin the names of stubs: of kernels, and of those whose lanes take several items
-(`eddy.gpu.work_items.item_loops`)."""
-_STUBS = (STUB, LOOP_STUB)
+JOIN_STUB = "eddy_join_"
+"""Begin the names of stubs: of kernels, of those whose lanes take several items (`eddy.gpu.work_items.item_loops`), and
+of those whose lanes do neighbours at once (`eddy.gpu.work_items.item_pairs`)."""
+_STUBS = (STUB, LOOP_STUB, JOIN_STUB)
 _DEFINED = re.compile(r"^define [^@\n]*@([\w.$]+)\(")
 _OWN = re.compile(r"^define (?:available_externally )?dso_local (?!hidden |protected )")
 """A function that others could have; one that is `extern inline` has no other definition either."""
