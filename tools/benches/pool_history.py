@@ -9,7 +9,8 @@ A NATS server, so many records of ended jobs in it, and a head in a process of i
 this pool, `again` the same one started once more with what it left on its disk, `back` its reconnection after the
 server was killed and started. Each lasts until the head has listed jobs, and, for processor and memory, until it has
 been quiet for a while. `again` and `back` are to cost as much with many ended jobs as with few. Jobs that wait are in
-memory, since there is no board that could have them; with them a head is to start within `START_S` wall seconds.
+memory, since there is no board that could have them; with them a head is to start within `START_S` seconds of processor
+time, which is what a start takes where nothing else runs.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def bench(options: argparse.Namespace) -> dict[str, Any]:
 def missed(found: dict[str, dict[str, float]]) -> list[str]:
     """Starts and reconnections that cost more with more jobs."""
     own = [row for who, row in found.items() if who.startswith("head ")]
-    slow = [f"a start took {row['again_s']:g} s" for row in own if row["again_s"] > START_S]
+    slow = [f"a start took {row['again_cpu_s']:g} s" for row in own if row["again_cpu_s"] > START_S]
     return slow + [
         f"{figure}: {own[0][figure]:g} grew to {own[-1][figure]:g}"
         for figure in ("again_s", "again_cpu_s", "again_mb", "back_s", "back_cpu_s")

@@ -143,7 +143,9 @@ async def bytes_of(server: RunningServer, seconds: float) -> dict[str, float]:
                 for each in large(place):
                     yield each
 
-            while (answer := await operator.put(path, content=body())).status_code == 503:  # until there is a place
+            while (answer := await operator.put(path, content=body())).status_code == 503:
+                if answer.json()["code"] != "too-many-uploads":
+                    break
                 await asyncio.sleep(0.2)
             if answer.status_code not in (200, 201):
                 raise Refused(f"the head answered {answer.status_code}: {answer.text[:300]}")

@@ -248,11 +248,15 @@ def serve(
     logs.guard_stdout()
     with signals.catch_signals(), errors_in_one_line(as_json):
         _installed()
-        from eddy.api.http.connections import ConnectionLimits, parse_proxies
-        from eddy.api.service import log_lines
-        from eddy.pool.head.head_server import Head, HeadSettings
-        from eddy.pool.placement.replanning import ReplanSettings
-        from eddy.store.db.bounds import JobBounds
+        from eddy.host import interpreter_switching, memory_tuning
+
+        memory_tuning.limit_heaps()
+        with memory_tuning.pause_collection():
+            from eddy.api.http.connections import ConnectionLimits, parse_proxies
+            from eddy.api.service import log_lines
+            from eddy.pool.head.head_server import Head, HeadSettings
+            from eddy.pool.placement.replanning import ReplanSettings
+            from eddy.store.db.bounds import JobBounds
 
         log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
         folder = Path(data).expanduser()
@@ -281,6 +285,8 @@ def serve(
         head = Head(settings)
 
         def ready() -> None:
+            memory_tuning.freeze_objects()
+            interpreter_switching.set_switch_interval()
             if as_json:
                 print_json({"url": head.url, "operator_key_file": str(settings.key_file)})
             else:

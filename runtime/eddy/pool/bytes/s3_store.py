@@ -18,7 +18,7 @@ from eddy.pool.bytes.byte_store import S3, BlobName, BytesAway, SeenBlob
 from eddy.pool.bytes.folder_store import check_disk
 from eddy.store.disk.files import DraftFile, UnnamedDraft, make_folder
 
-PIECE_BYTES = 256 << 10
+PIECE_BYTES = 64 << 10
 """What is given on at once, where so much has come."""
 PART_BYTES, PARTS = 5 << 20, 2
 """Of a large object that is sent: the least that a store takes, and how many on their way at once."""
