@@ -60,7 +60,7 @@ class S3Server:
         program = shutil.which("weed", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
         assert program is not None
         command = [program, "server", f"-dir={self.folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"]
-        command += [f"-master.port={master}", f"-volume.port={volume}", "-volume.max=20", "-filer", "-s3"]
+        command += [f"-master.port={master}", f"-volume.port={volume}", "-volume.max=60", "-filer", "-s3"]
         command += [f"-filer.port={filer}", f"-s3.port={s3}", f"-s3.config={self.folder / 's3.json'}"]
         command += ["-master.volumeSizeLimitMB=64", "-master.telemetry=false"]
         command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]  # else on ports that are the same for all

@@ -11,18 +11,27 @@ Three boards, two heads and three NATS servers, which keep everything three time
 - a board's network becomes slow (1 Mbit/s, 100 ms);
 - a NATS server's disk is full; it is freed and the server started again. Without the right to mount a file system for
   it (see `disks` in the summary) this event is left out;
-- the date jumps, on a board or a head, by up to a day. Servers of NATS share this machine's date.
+- the date jumps, on a board or a head, by up to a day. Servers of NATS share this machine's date;
+- the place of bytes is away: its folder, or the S3 server (`--bytes s3`), which is killed or stands still;
+- the disk of that folder is full;
+- a board is killed, and started with its folder as it was at the beginning.
+
+Two tenants put, fetch and delete blobs all the while (`tools/pool_traffic.py`), at whichever head answers, so that
+events meet bytes in flight. At the end nothing may lie in the place of bytes that nobody refers to.
 
 Beside the jobs that ran, one is submitted while it lasts; `recovery_s` is the wall time from the event until that job
-has succeeded. The exit code is 1 where a check failed.
+has succeeded; from its end where nothing can succeed before (no place for bytes). The exit code is 1 where a check
+failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import json
 import random
+import shutil
 import signal
 import statistics
 import subprocess
@@ -32,7 +41,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -40,15 +51,27 @@ from eddy.cli.demo.demo_plan import Order, photograph
 from eddy.cli.demo.demo_run import outputs_match
 from eddy.client import Client, Job
 from eddy.core.errors import EddyError
+from eddy.pool.bytes.byte_store import BlobName
 from eddy.pool.connection.streams import LEASE_S
+from eddy.pool.head import output_collector
+from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream.link import Link, open_pool
 from pool_kit import Pool
-from pool_network import SERVERS, Cluster, restore_all
+from pool_network import SERVERS, Cluster, mounted_disk, restore_all, unmounted
+from pool_traffic import Traffic
+from s3_kit import BUCKET, S3Server
 
 BOARDS, HEADS = ("b1", "b2", "b3"), ("h1", "h2")
 KINDS = (
     "kill board", "kill head", "kill nats", "freeze board", "freeze nats", "cut nats off", "part nats", "slow link",
-    "full disk", "jump date",
+    "full disk", "jump date", "bytes away", "bytes full", "roll board back",
 )  # fmt: skip
+NEEDED = ("bytes away", "bytes full")
+"""Kinds of events that nothing outlives: recovery begins where they end."""
+TENANTS = ("bob", "eve")
+"""Who has blobs and no jobs."""
+BYTES_MB = 256
+"""Of the disk of the folder of bytes, where this user may mount a file system."""
 SKEWED = Path(__file__).with_name("skewed_clock.py")
 PACE = 15.0
 PATIENCE_S = 600.0
@@ -66,7 +89,7 @@ def steadily(call: Callable[[], T]) -> T:
         try:
             return call()
         except EddyError as error:
-            if time.monotonic() > deadline or error.details.get("status", 503) not in (503, 500):
+            if time.monotonic() > deadline or error.details.get("status", 503) not in (503, 500, 507):
                 raise
             time.sleep(0.2)
 
@@ -87,12 +110,20 @@ class Run:
         folder: For what the pool keeps.
         seed: Of all choices.
         only: Kinds of events; all where there are none.
+        s3: Whether bytes lie in an S3 server.
     """
 
-    def __init__(self, folder: Path, seed: int, only: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, seed: int, only: Sequence[str] = (), s3: bool = False) -> None:
         self.net = Cluster(folder / "net", (*BOARDS, *HEADS))
         self.pool, self.chance = Pool(folder, self.net), random.Random(seed)
-        self.kinds = [kind for kind in only or KINDS if kind != "full disk" or all(self.net.disks)]
+        self.s3 = S3Server(folder / "s3") if s3 else None
+        self.bytes_disk = not s3 and mounted_disk(folder / "bytes", BYTES_MB)
+        self.bytes_at = f"s3://{BUCKET}/pool" if s3 else str(folder / "bytes" / "place")
+        cannot = {
+            *(("full disk",) if not all(self.net.disks) else ()), *(("bytes full",) if not self.bytes_disk else ())
+        }  # fmt: skip
+        self.kinds = [kind for kind in only or KINDS if kind not in cannot]
+        self.traffic: list[Traffic] = []
         self.heads: dict[str, tuple[subprocess.Popen[bytes], str]] = {}
         self.jobs: list[tuple[Job, Order]] = []
         self.events: list[dict[str, Any]] = []
@@ -114,6 +145,7 @@ class Run:
             self.net.file(name, board=False)
         command = [sys.executable, *self.dated(name), "eddy", "pool", "serve", "--json", "--name", name, "--port", port]
         command += ["--pool", str(file), "--data", str(self.pool.folder), "--replicas", "3"]
+        command += ["--bytes", self.bytes_at]
         with (self.pool.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
         assert process.stdout is not None
@@ -144,7 +176,11 @@ class Run:
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """The pool, with its boards and heads, while the block runs."""
-        with self.pool.running():
+        with self.pool.running(), contextlib.ExitStack() as more:
+            if self.s3 is not None:
+                more.enter_context(self.s3.running())
+            if self.bytes_disk:
+                more.callback(unmounted, self.pool.folder / "bytes")
             try:
                 for name in HEADS:
                     self.head(name)
@@ -153,15 +189,38 @@ class Run:
                 self.clients = self.clients_of(self.pool.key)
                 while self.pool.present(self.clients[0]) != set(BOARDS):
                     time.sleep(0.1)
-                key = self.clients[0].add_tenant("ada", max_blob_bytes=1 << 40)["key"]
-                self.clients = self.clients_of(key)
+                keys = [self.clients[0].add_tenant(name, max_blob_bytes=1 << 40)["key"] for name in ("ada", *TENANTS)]
+                self.clients = self.clients_of(keys[0])
+                for name in BOARDS:
+                    self._remember(name)
+                urls, seeds = [url for _, url in self.heads.values()], [self.chance.getrandbits(32) for _ in TENANTS]
+                for name, key, seed in zip(TENANTS, keys[1:], seeds, strict=True):
+                    self.traffic.append(Traffic(name, urls, key, keys[0], seed, self.wrong))
+                    self.traffic[-1].start()
                 yield
             finally:
-                for process, _ in self.heads.values():
-                    process.kill()
-                    process.wait()
-                    assert process.stdout is not None
-                    process.stdout.close()
+                self._stop_heads()
+
+    def _stop_heads(self) -> None:
+        for process, _ in self.heads.values():
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+        self.heads.clear()
+
+    def _remember(self, name: str) -> None:
+        """Keep what a board has, as of one moment."""
+        process = self.pool.boards[name]
+        process.send_signal(signal.SIGSTOP)
+        shutil.copytree(self.pool.folder / name, self.pool.folder / f"{name}.before", symlinks=True)
+        process.send_signal(signal.SIGCONT)
+
+    def _rolled_back(self, name: str) -> None:
+        """Start a board that was killed, as it was then."""
+        shutil.rmtree(self.pool.folder / name)
+        shutil.copytree(self.pool.folder / f"{name}.before", self.pool.folder / name, symlinks=True)
+        self.board(name)
 
     def clients_of(self, key: str) -> list[Client]:
         """For each head a client that asks it first, and the others where it does not answer."""
@@ -188,12 +247,19 @@ class Run:
         kind = self.deck.pop()
         at_s = time.monotonic()
         which, mend = self._break(kind)
-        mending = threading.Timer(self.chance.uniform(1.0, 8.0), mend)
+        mended_s = [at_s]
+
+        def mends() -> None:
+            mended_s.append(time.monotonic())
+            mend()
+
+        mending = threading.Timer(self.chance.uniform(1.0, 8.0), mends)
         mending.start()
         probe, order = self.submit()
         self.ended(probe, order)
-        recovery_s = time.monotonic() - at_s
+        ended_s = time.monotonic()
         mending.join()
+        recovery_s = max(ended_s - mended_s[kind in NEEDED], 0.0)
         self.events.append({"kind": kind, "which": which, "recovery_s": round(recovery_s, 2)})
         print(f"{len(self.events):4} {kind:13} {which:5} {recovery_s:6.2f} s  {len(self.wrong)} wrong", flush=True)
 
@@ -202,6 +268,8 @@ class Run:
         what = kind.rsplit(" ", 1)[-1]
         if what == "head":
             return self._kill_head(self.chance.choice(HEADS))
+        if kind in NEEDED:
+            return self._break_bytes(kind)
         if what in ("nats", "off", "disk"):
             return self._break_server(kind, self.chance.choice(SERVERS))
         if kind == "jump date":
@@ -214,13 +282,32 @@ class Run:
             for way in ways:
                 way.bps, way.delay_s = 1e6, 0.1
             return name, lambda: restore_all(ways)
-        if kind == "kill board":
+        if kind in ("kill board", "roll board back"):
             self.pool.kill(name)
-            return name, lambda: self.board(name)
+            return name, lambda: self.board(name) if kind == "kill board" else self._rolled_back(name)
         process = self.pool.boards[name]
         process.send_signal(signal.SIGSTOP)
         time.sleep(LEASE_S)
         return name, lambda: process.send_signal(signal.SIGCONT)
+
+    def _break_bytes(self, kind: str) -> tuple[str, Callable[[], object]]:
+        """Take the place of bytes away, or its room."""
+        if self.s3 is not None:
+            server = self.s3
+            if self.chance.random() < 0.5:
+                server.kill()
+                return "s3 killed", server.start
+            server.stand_still()
+            return "s3 still", lambda: server.stand_still(False)
+        place = Path(self.bytes_at)
+        if kind == "bytes away":
+            away = place.rename(place.with_name("away"))
+            return "folder", lambda: away.rename(place)
+        filler = place.with_name("filler")
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(1 << 16))
+        return "folder", filler.unlink
 
     def _kill_head(self, name: str) -> tuple[str, Callable[[], object]]:
         self.heads[name][0].kill()
@@ -270,11 +357,15 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """Every job checked, and what recoveries took."""
+        for each in self.traffic:
+            each.stop()
         for job, order in self.jobs:
             self.ended(job, order)
         listed = {job["id"] for job in steadily(lambda: self.clients[0].jobs())}
         if listed != {job.id for job, _ in self.jobs} or len(listed) != self.submitted:
             self.wrong.append(f"{self.submitted} jobs were accepted and {len(listed)} are listed")
+        self._stop_heads()
+        asyncio.run(self._examine_bytes())
         took = {kind: [event["recovery_s"] for event in self.events if event["kind"] == kind] for kind in KINDS}
         recovery = {
             kind: {"events": len(each), "median_s": statistics.median(each), "worst_s": max(each)}
@@ -285,9 +376,36 @@ class Run:
             "events": len(self.events),
             "jobs": len(self.jobs),
             "wrong": self.wrong,
-            "disks": self.net.disks,
+            "disks": [*self.net.disks, self.bytes_disk],
+            "transfers": sum(each.done for each in self.traffic),
+            "broken": sum(each.broken for each in self.traffic),
             "recovery": recovery,
         }
+
+    async def _examine_bytes(self) -> None:
+        """What lies there is what is referred to, once a head has swept as it does an hour later; no head runs now."""
+        async with open_pool(str(self.net.admission.head_file), "rig", 60.0, bytes_at=self.bytes_at) as link:
+            with patch.multiple(output_collector, SETTLED_S=-10.0, LEFT_S=-10.0):
+                await _collector(link).sweep()
+            named = set[BlobName]()
+            for tenant in ("ada", *TENANTS):
+                account = await link.accounts.of(tenant)
+                await account.wait_caught_up()
+                named |= {BlobName(tenant, sha, each.at) for sha, of in account.blobs.items() for each in of.values()}
+            async with contextlib.aclosing(link.bytes.blobs()) as all_there_are:
+                there = {name async for name, _ in all_there_are}
+            if there != named:
+                self.wrong.append(f"{len(there - named)} blobs are nobody's, and {len(named - there)} are not there")
+            drafts = [*Path(self.bytes_at).glob("*/incoming/*")]
+            if drafts:
+                self.wrong.append(f"{len(drafts)} files on their way are left")
+
+
+def _collector(link: Link) -> output_collector.OutputCollector:
+    """One whose mirror knows no job that needs a blob, or has ended."""
+    projection = SimpleNamespace(select_ended=lambda _: [])
+    lead: Any = SimpleNamespace(mirror=SimpleNamespace(projection=projection))
+    return output_collector.OutputCollector(link, lead, PoolBlobs(link))
 
 
 def draw(events: list[dict[str, Any]], path: Path) -> None:
@@ -316,6 +434,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", default=(), choices=KINDS, metavar="KIND", help="only such events")
+    parser.add_argument("--bytes", choices=("folder", "s3"), default="folder", help="where bytes lie")
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin no event after so many")
     parser.add_argument("--keep", type=Path, help="folder for what the pool keeps, its logs too")
     parser.add_argument("--out", type=Path, default=Path("out/pool_faults.json"))
@@ -324,7 +443,7 @@ def main() -> int:
     began_s = time.monotonic()
     with contextlib.ExitStack() as kept:
         folder = str(given.keep or kept.enter_context(tempfile.TemporaryDirectory(prefix="eddy-pool-")))
-        run = Run(Path(folder), given.seed, given.only)
+        run = Run(Path(folder), given.seed, given.only, given.bytes == "s3")
         with run.running():
             while len(run.events) < given.events and time.monotonic() - began_s < given.seconds:
                 run.break_something()

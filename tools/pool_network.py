@@ -82,7 +82,7 @@ class Cluster:
             for other in SERVERS:
                 if one != other:
                     self._ways[one, other] = Way(inner[other])
-        self.disks = [self._disk(name) for name in SERVERS]
+        self.disks = [mounted_disk(folder / name, DISK_MB) for name in SERVERS]
         self.servers = {
             name: NatsServer(
                 folder / name, admission=self.admission, cluster_port=inner[name],
@@ -95,13 +95,6 @@ class Cluster:
                 self._ways[name, server] = Way(self.servers[server].port)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="network", daemon=True)
-
-    def _disk(self, name: str) -> bool:
-        """A small disk of its own for a server; False where that is not allowed."""
-        where = self.folder / name
-        where.mkdir(parents=True)
-        command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", str(where)]
-        return shutil.which("mount") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
     def file(self, name: str, board: bool) -> Path:
         """What a board or head is given, with its own addresses of the servers."""
@@ -146,7 +139,7 @@ class Cluster:
             self._loop.close()
             for name, mounted in zip(SERVERS, self.disks, strict=True):
                 if mounted:
-                    subprocess.run(["umount", "-l", str(self.folder / name)], capture_output=True)
+                    unmounted(self.folder / name)
 
     def _ended(self) -> None:
         for task in asyncio.all_tasks(self._loop):
@@ -161,6 +154,18 @@ class Cluster:
             while True:
                 file.write(bytes(1 << 16))
         return filler
+
+
+def mounted_disk(folder: Path, size_mb: int) -> bool:
+    """A small disk of its own as a new folder; False, and a folder of this disk, where that is not allowed."""
+    folder.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size_mb}m", "tmpfs", str(folder)]
+    return shutil.which("mount") is not None and subprocess.run(command, capture_output=True).returncode == 0
+
+
+def unmounted(folder: Path) -> None:
+    """Let such a disk go."""
+    subprocess.run(["umount", "-l", str(folder)], capture_output=True)
 
 
 def restore_all(ways: Iterable[Way]) -> None:

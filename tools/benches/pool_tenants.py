@@ -2,18 +2,21 @@
 """What one tenant of a pool costs another, and what bytes cost a head.
 
     make bench ARGS="pool_tenants --turns 3 --against ../before"
+    make bench ARGS="pool_tenants --s3"                            with bytes in an S3 server
 
 A NATS server and a head are processes of this machine, without boards. `ada` submits jobs by one connection, one after
 another, while `eve` has nothing open, 100 waits for a job, or stores blobs again and again though she keeps as many
 bytes as she may. Then blobs of 16 kB are stored, each another, and 16 of 64 MB are fetched, and stored, at once, by
-clients that read as fast as they can: what the head held of this machine's memory at most, more than before. With
-`--against DIR` the head is in turns that of another checkout; what that cannot do is left out.
+clients that read as fast as they can (a head takes half of those that are stored at once, and the others then): what
+the head held of this machine's memory at most, more than before. With `--against DIR` the head is in turns that of
+another checkout; what that cannot do is left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import hashlib
 import os
 import sys
@@ -27,12 +30,18 @@ import httpx
 from eddy.pool.servers.nats_server import NatsServer
 from service_bench.servers import RunningServer
 
-from benches import AGAINST, in_turns
+from benches import AGAINST, ROOT, in_turns
 from benches.pool import head, memory_mb
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+from s3_kit import BUCKET, S3Server
 
 WAITS, LARGE, AT_ONCE, SMALL = 100, 64 << 20, 16, 16 << 10
 JOB = {"application": "image_compression", "batch": 1}
 PIECE = 1 << 20
+MOST_MB = 50.0
+"""What downloads may add to a head."""
 
 
 class Refused(Exception):
@@ -134,7 +143,10 @@ async def bytes_of(server: RunningServer, seconds: float) -> dict[str, float]:
                 for each in large(place):
                     yield each
 
-            answer = await operator.put(path, content=body())
+            while (answer := await operator.put(path, content=body())).status_code == 503:
+                if answer.json()["code"] != "too-many-uploads":
+                    break
+                await asyncio.sleep(0.2)
             if answer.status_code not in (200, 201):
                 raise Refused(f"the head answered {answer.status_code}: {answer.text[:300]}")
 
@@ -176,12 +188,15 @@ def most_mb(server: RunningServer) -> float:
     return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
 
 
-def measure(root: Path, seconds: float) -> dict[str, float]:
+def measure(root: Path, seconds: float, s3: bool) -> dict[str, float]:
     """All of it at a head of a checkout."""
     found: dict[str, float] = {}
-    with tempfile.TemporaryDirectory(prefix="eddy-bench-") as name:
-        nats = NatsServer(Path(name) / "nats")
-        with nats.running(), head(Path(name), nats, root) as server:
+    with tempfile.TemporaryDirectory(prefix="eddy-bench-") as name, contextlib.ExitStack() as stack:
+        nats, more = NatsServer(Path(name) / "nats"), list[str]()
+        if s3:
+            stack.enter_context(S3Server(Path(name) / "s3").running())
+            more = ["--bytes", f"s3://{BUCKET}/pool"]
+        with nats.running(), head(Path(name), nats, root, more) as server:
             found |= asyncio.run(tenants(server, seconds))
             found |= asyncio.run(bytes_of(server, seconds))
     return {each: round(value, 1) for each, value in found.items()}
@@ -190,10 +205,21 @@ def measure(root: Path, seconds: float) -> dict[str, float]:
 OPTIONS: dict[str, dict[str, Any]] = {
     "--seconds": {"type": float, "default": 5.0, "help": "of each rate"},
     "--turns": {"type": int, "default": 1},
+    "--s3": {"action": "store_true", "help": "have bytes lie in an S3 server"},
     "--against": AGAINST,
 }
 
 
 def bench(options: argparse.Namespace) -> dict[str, Any]:
     """Medians over turns."""
-    return in_turns(options.against, options.turns, lambda root: measure(root, options.seconds))
+    return in_turns(options.against, options.turns, lambda root: measure(root, options.seconds, options.s3))
+
+
+def missed(found: dict[str, dict[str, float]]) -> list[str]:
+    """Downloads that take memory of a head."""
+    return [
+        f"{who}: {name} is {value:g}"
+        for who, row in found.items()
+        for name, value in row.items()
+        if "fetches" in name and "memory" in name and value > MOST_MB
+    ]

@@ -19,10 +19,12 @@ from unittest.mock import patch
 
 import httpx
 import pytest
+from eddy.api.access.uploads import UploadLimits
 from eddy.cli.demo.demo_plan import photograph
 from eddy.cli.main import app
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.bytes.byte_store import BlobName
+from eddy.pool.bytes.folder_store import reserved_bytes
 from eddy.pool.connection.transfer import PIECE_BYTES, DamagedBlob
 from eddy.pool.head import output_collector
 from eddy.pool.head.head_server import Head
@@ -157,7 +159,7 @@ def test_one_tenant_cannot_fill_the_disk_and_a_full_one_can_be_operated(pool: Po
     def full(_: Path) -> int:
         """A disk on which 5 MB are free beside what is reserved."""
         store: Any = parts_of(head).link.bytes
-        return int((5 << 20) + store._reserved() - in_its_loop(head, there) + total)
+        return int((5 << 20) + reserved_bytes(store._folder) - in_its_loop(head, there) + total)
 
     def room(path: Path) -> int:
         return full_bytes[0]
@@ -229,6 +231,48 @@ async def drafts(parts: HeadParts) -> int:
     return len([*(store._folder / "incoming").iterdir()])
 
 
+def test_one_blob_that_is_sent_many_times_at_once_is_no_more_files_than_a_tenant_may_send(pool: Pool) -> None:
+    """It counts once against the quota, and each is a file until it has come. Another tenant is not in the way."""
+    head = pool.head("a")
+    pool.tenant(head)
+    pool.tenant(head, "grace")
+    parts_of(head).uploads.limits = UploadLimits(uploads=4, uploads_per_tenant=2, wait_s=0.5)
+    data, rest = os.urandom(2 << 20), threading.Event()
+    sha = hashlib.sha256(data).hexdigest()
+
+    def half() -> Iterator[bytes]:
+        yield data[: 1 << 20]
+        rest.wait(WAIT_S)
+        yield data[1 << 20 :]
+
+    def send(_: int) -> tuple[int, str]:
+        with httpx.Client(base_url=head.url, headers={"Authorization": f"Bearer {pool.keys['ada']}"}) as api:
+            answer = api.put(f"/v1/blobs/{sha}", content=half(), timeout=WAIT_S)
+            return answer.status_code, answer.json().get("code", "")
+
+    with ThreadPoolExecutor(6) as threads, asking(head.url, pool.keys["grace"]) as grace:
+        sending = [threads.submit(send, n) for n in range(6)]
+        try:
+            until(lambda: in_its_loop(head, drafts) == 2, saw=lambda: in_its_loop(head, drafts))
+            until(lambda: sum(parts_of(head).uploads._of.values()) == 2)
+            assert put(grace, data).status_code == 201
+            until(lambda: in_its_loop(head, drafts) == 2, saw=lambda: in_its_loop(head, drafts))
+            assert put_at_once(head, pool.keys["ada"], data) == (503, "too-many-uploads")
+        finally:
+            rest.set()
+        answers = [each.result() for each in sending]
+    assert {*answers} <= {(201, ""), (200, ""), (503, "too-many-uploads")}
+    assert (201, "") in answers
+    assert in_its_loop(head, drafts) == 0
+
+
+def put_at_once(head: Head, key: str, data: bytes) -> tuple[int, str]:
+    """Send a blob, once; answers the status and what kind of problem it is."""
+    with httpx.Client(base_url=head.url, headers={"Authorization": f"Bearer {key}"}, timeout=WAIT_S) as api:
+        answer = put(api, data)
+        return answer.status_code, answer.json().get("code", "")
+
+
 def test_outputs_are_removed_by_their_tenant_and_by_nobody_else(pool: Pool) -> None:
     head = pool.head("a")
     ada, grace = pool.tenant(head), pool.tenant(head, "grace")
@@ -277,8 +321,9 @@ def test_outputs_are_removed_by_their_tenant_and_by_nobody_else(pool: Pool) -> N
 def test_what_a_killed_head_left_behind_is_taken_away(tmp_path: Path) -> None:
     async def check(boards: Boards) -> None:
         link, blobs = boards.link, PoolBlobs(boards.link)
-        draft = link.bytes.draft()
+        draft, left = link.bytes.draft(), link.bytes.draft()
         draft.write(b"piece")
+        left.write(b"half of a pi")
         await link.bytes.keep(draft, BlobName.new("ada", draft.sha256))
         account = await link.accounts.of("ada")
         await account.announce("1" * 64, OWNER, 5_000, "0" * 16, coming=True)
@@ -286,9 +331,12 @@ def test_what_a_killed_head_left_behind_is_taken_away(tmp_path: Path) -> None:
         collector = OutputCollector(link, boards.lead, blobs)
         await collector.sweep()
         assert len(await objects_in(link)) == 3, "it may be on its way"
-        with patch.object(output_collector, "SETTLED_S", -10.0):
+        assert left.path.exists()
+        with patch.multiple(output_collector, SETTLED_S=-10.0, LEFT_S=-10.0):
             await collector.sweep()
         assert len(await objects_in(link)) == 2
+        assert not left.path.exists()
+        left.drop()
         assert account.total == before - 5_000 - REFERENCE_BYTES
         assert await fetched(blobs, "ada", SHA)
 

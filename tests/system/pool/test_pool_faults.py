@@ -20,4 +20,5 @@ def test_no_job_is_lost_and_none_counts_twice(tmp_path: Path) -> None:
     assert found["wrong"] == []
     assert found["events"] == 2
     assert found["jobs"] == 8
+    assert found["transfers"] > 0
     assert len({event["kind"] for event in found["each"]}) > 1

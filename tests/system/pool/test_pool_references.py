@@ -45,6 +45,37 @@ def test_what_many_store_at_once_is_kept_once(tmp_path: Path) -> None:
     on_two_links(tmp_path, check)
 
 
+def test_who_is_the_last_of_many_to_send_the_same_keeps_what_came_first(tmp_path: Path) -> None:
+    """Each of two jobs refers to it, at two heads; it lies there once. One that is damaged meanwhile is written."""
+
+    async def check(one: Link, two: Link) -> None:
+        for damaged in (False, True):
+            data, first = os.urandom(2 * PIECE_BYTES), asyncio.Event()
+            name = hashlib.sha256(data).hexdigest()
+
+            async def slowly(data: bytes = data, first: asyncio.Event = first) -> AsyncIterator[bytes]:
+                yield data[:PIECE_BYTES]
+                await first.wait()
+                yield data[PIECE_BYTES:]
+
+            late = asyncio.ensure_future(
+                PoolBlobs(two).store(IncomingBlob("ada", name, "2", len(data), 1 << 40), slowly())
+            )
+            await asyncio.sleep(0)
+            assert await PoolBlobs(one).put("ada", data, reference="1") == name
+            if damaged:
+                (there,) = [each for each in await objects_in(one) if each.sha256 == name]
+                file_of(one, there).write_bytes(bytes(len(data)))
+            account = await two.accounts.of("ada")
+            await account.wait_caught_up()
+            first.set()
+            assert await late == (len(data), damaged)
+            assert len([each for each in await objects_in(one) if each.sha256 == name]) == 1 + damaged
+            assert await fetched(PoolBlobs(two), "ada", name) == data
+
+    on_two_links(tmp_path, check)
+
+
 @contextlib.contextmanager
 def pausing(chance: random.Random) -> Iterator[None]:
     """Heads take their time between the steps in which blobs come and go."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from eddy.pool.connection.credentials import PoolReplaced
 from eddy.pool.servers.nats_server import NatsServer
 from eddy.pool.servers.pool_backup import unpack
 from forks_kit import forks
-from pool_kit import WAIT_S, Pool, until
+from pool_kit import WAIT_S, Pool, asking, until
 
 SLOW = 20.0
 
@@ -52,12 +53,15 @@ def test_a_pool_is_restored_while_its_boards_go_on(tmp_path: Path) -> None:
         running = orders[1].submit(ada)
         until(lambda: len(items_of(ada, running)) >= 1)
         waiting = orders[2].submit(ada)
+        stays, goes = (ada.put_blob(os.urandom(300_000)) for _ in range(2))
         note = said("backup", str(tmp_path / "pool.tar"), "--data", str(tmp_path / "kept"))
         assert note["paused_s"] < WAIT_S
         assert (tmp_path / "pool.tar").stat().st_mode & 0o077 == 0
         with pytest.raises(AssertionError, match="already"):
             said("backup", str(tmp_path / "pool.tar"), "--data", str(tmp_path / "kept"))
         lost = photograph("ada", 1, 1, 7).submit(ada)
+        ada.delete_blob(goes)
+        came = ada.put_blob(os.urandom(300_000))
         pool.release("b1")
         running.wait(timeout_s=WAIT_S)
         waiting.cancel()
@@ -74,6 +78,9 @@ def test_a_pool_is_restored_while_its_boards_go_on(tmp_path: Path) -> None:
             operator, ada = pool.operator(again), pool.client(again, pool.keys["ada"])
             with pytest.raises(NotFound):
                 ada.job(lost.id)
+            with asking(again.url, pool.keys["ada"]) as api:
+                for sha, status in ((stays, 200), (goes, 200), (came, 404)):
+                    assert api.get(f"/v1/blobs/{sha}").status_code == status
             pool.release("b1")
             new = orders[0].submit(ada)
             assert new.id != lost.id

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 from eddy.core.errors import NotFound
-from eddy.pool.connection.streams import EVENTS
+from eddy.pool.connection.streams import EVENTS, KEPT, PASSING_ON
 from eddy.pool.connection.tasks import ended
 from eddy.pool.head import record_collector
 from eddy.pool.head.record_collector import RecordCollector
-from eddy.pool.jetstream.blobs import PoolBlobs
+from eddy.pool.jetstream import byte_accounts
+from eddy.pool.jetstream.blobs import IncomingBlob, PoolBlobs
 from eddy.pool.jetstream.byte_accounts import OWNER
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link
@@ -38,11 +43,11 @@ class Pool:
 
     async def run(self, jobs: list[PoolJob], board: str = "b1") -> list[PoolJob]:
         """Have jobs run and end, each with an output of its own."""
-        return [await self._run_one(job, board) for job in jobs]
+        return [await self.run_one(job, board, f"output {job.id}".encode()) for job in jobs]
 
-    async def _run_one(self, job: PoolJob, board: str) -> PoolJob:
+    async def run_one(self, job: PoolJob, board: str, output: bytes) -> PoolJob:
         placed = await self.table.change(job.id, lambda it: it.place_on(board, 0.0, {}))
-        sha = await self.blobs.put("ada", f"output {job.id}".encode())
+        sha = await self.blobs.put("ada", output)
         assert await self.blobs.refer("ada", sha, str(job.id))
         await self.blobs.let_go("ada", OWNER, [sha], lambda *_: False)
         part = JobPart(0, 1, {"x": sha}, board, placed.token, self.table.now() - 2.0, self.table.now())
@@ -64,6 +69,13 @@ class Pool:
         names = ("KV_eddy_jobs", "KV_eddy_submissions", EVENTS)
         found = {name: int((await self.link.js.stream_info(name)).state.messages) for name in names}
         return {**found, "blobs": len(await objects_in(self.link))}
+
+    async def sizes(self, folder: Path) -> dict[str, int]:
+        """Bytes of files in the place for bytes, and of messages of each stream; what the tenant counts."""
+        found = {name: int((await self.link.js.stream_info(name)).state.bytes) for name in (*KEPT, *PASSING_ON)}
+        files = [path.stat().st_size for path in (folder / "bytes").rglob("*") if path.is_file()]
+        counted = (await self.link.accounts.of("ada")).total
+        return {**found, "bytes": sum(files), "counted": counted, "records": self.views[0].projection.total_bytes()}
 
     def figures(self) -> list[Any]:
         """What each head counts."""
@@ -129,6 +141,53 @@ def test_what_goes_leaves_nothing_and_what_was_had_stays_counted(tmp_path: Path)
             await ended([task])
 
     with_pool(tmp_path, play)
+
+
+def test_a_pool_that_writes_ten_times_what_it_keeps_ends_as_large_as_it_began(tmp_path: Path) -> None:
+    """Jobs have inputs and outputs of their own, some fail, and some senders break off. Inputs are deleted by their
+    tenant, and jobs are removed beyond a number; what servers keep as a sign that something went stays a second."""
+    size, jobs, kept = 60_000, 12, JobBounds(max_jobs_per_tenant=10)
+
+    async def play(pool: Pool) -> None:
+        written, first = 0, dict[str, int]()
+
+        async def breaks_off() -> AsyncIterator[bytes]:
+            yield bytes(size)
+            raise ConnectionError
+
+        async def one_job(number: int) -> int:
+            sha = await pool.blobs.put("ada", os.urandom(size))
+            job = await pool.table.submit("ada", {**BODY, "inputs": {"x": [sha]}}, f"k{number}")
+            if number % 4:
+                await pool.run_one(job, "b1", os.urandom(size))
+            else:
+                await pool.table.change(job.id, lambda it: it.cancelled(time.time()))
+                with contextlib.suppress(ConnectionError):
+                    await pool.blobs.store(IncomingBlob("ada", "0" * 64, "", 2 * size, 1 << 40), breaks_off())
+            assert await pool.blobs.release("ada", sha, OWNER)
+            return 2 * size
+
+        number = rounds = 0
+        while rounds < 3 or written < 10 * sum(first.values()):
+            for _ in range(jobs):
+                written += await one_job(number)
+                number += 1
+            await pool.collect(kept)
+            rounds += 1
+            if rounds == 2:
+                first = await pool.sizes(tmp_path)
+                assert first["bytes"] > 5 * size, "something is kept"
+        until_s = time.monotonic() + WAIT_S
+        while grown(last := await pool.sizes(tmp_path), first):
+            assert time.monotonic() < until_s, (first, last, written)
+            await asyncio.sleep(0.5)
+
+    def grown(last: dict[str, int], first: dict[str, int]) -> set[str]:
+        """What is larger than it was, by more than two jobs in ten."""
+        return {what for what in first if last[what] > 1.2 * first[what] + 4_000}
+
+    with patch.object(byte_accounts, "MARKER_S", 1):
+        with_pool(tmp_path, play)
 
 
 def test_what_is_named_stays_and_an_array_goes_whole(tmp_path: Path) -> None:

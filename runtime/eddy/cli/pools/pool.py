@@ -248,11 +248,15 @@ def serve(
     logs.guard_stdout()
     with signals.catch_signals(), errors_in_one_line(as_json):
         _installed()
-        from eddy.api.http.connections import ConnectionLimits, parse_proxies
-        from eddy.api.service import log_lines
-        from eddy.pool.head.head_server import Head, HeadSettings
-        from eddy.pool.placement.replanning import ReplanSettings
-        from eddy.store.db.bounds import JobBounds
+        from eddy.host import interpreter_switching, memory_tuning
+
+        memory_tuning.limit_heaps()
+        with memory_tuning.pause_collection():
+            from eddy.api.http.connections import ConnectionLimits, parse_proxies
+            from eddy.api.service import log_lines
+            from eddy.pool.head.head_server import Head, HeadSettings
+            from eddy.pool.placement.replanning import ReplanSettings
+            from eddy.store.db.bounds import JobBounds
 
         log_lines.configure(str(SETTINGS["log_level"].value()), str(SETTINGS["log_format"].value()))
         folder = Path(data).expanduser()
@@ -281,6 +285,8 @@ def serve(
         head = Head(settings)
 
         def ready() -> None:
+            memory_tuning.freeze_objects()
+            interpreter_switching.set_switch_interval()
             if as_json:
                 print_json({"url": head.url, "operator_key_file": str(settings.key_file)})
             else:
@@ -318,10 +324,17 @@ def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def doctor(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+def doctor(
+    read: Annotated[bool, typer.Option("--read", help="Read all blobs and outputs, too.")] = False,
+    url: Url = URL,
+    key: Key = KEY,
+    as_json: AsJson = False,
+) -> None:
     """What is wrong with the pool and what to do; exit code 1 where something is."""
     with errors_in_one_line(as_json), connect(url, key) as client:
         found = client.transport.json("GET", "/v1/pool/examination")["findings"]
+        if read:
+            found += _damaged(client)
     if as_json:
         print_json({"findings": found})
     for each in found if not as_json else ():
@@ -330,6 +343,20 @@ def doctor(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
             print(f"{'':18} {each['advice']}")
     if not all(each["ok"] for each in found):
         raise typer.Exit(FAILED)
+
+
+def _damaged(client: Any) -> list[dict[str, Any]]:
+    """What is found where all bytes are read, as further findings."""
+    damaged, number, cursor = list[str](), 0, ""
+    while cursor is not None:
+        told = client.transport.json("GET", "/v1/pool/bytes", params={"cursor": cursor})
+        damaged, number, cursor = damaged + told["damaged"], number + told["read"], told["next"]
+    advice = "have it uploaded again; where it is an output, the job run again"
+    wrong = [
+        {"check": "read", "ok": False, "found": f"blob {sha} of {tenant} is damaged or lost", "advice": advice}
+        for tenant, sha in (each.split("/") for each in damaged)
+    ]
+    return wrong or [{"check": "read", "ok": True, "found": f"{number} blobs are what they should be", "advice": ""}]
 
 
 def _kept(store: dict[str, int], name: str) -> str:

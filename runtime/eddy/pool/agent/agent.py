@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -260,14 +260,3 @@ def agent_beside(settings: AgentSettings) -> Beside:
         await Agent(settings, board).run()
 
     return run
-
-
-@asynccontextmanager
-async def run_agent(settings: AgentSettings, board: LocalBoard) -> AsyncIterator[Agent]:
-    """An agent that runs while the block does (tests)."""
-    agent = Agent(settings, board)
-    task = asyncio.ensure_future(agent.run())
-    try:
-        yield agent
-    finally:
-        await ended((task,))

@@ -14,6 +14,7 @@ from nats.aio.client import Client as Nats
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js import JetStreamContext
 
+from eddy.api.access.uploads import TooManyUploads
 from eddy.core.errors import (
     Conflict,
     EddyError,
@@ -33,7 +34,9 @@ from eddy.pool.records.records import JobFenced, PoolBoard, PoolJob
 
 ANSWER_S = 5.0
 """Wall seconds a head has to answer."""
-NOT_NOW = (PoolUnreachable.code, PoolRefused.code, StorageFull.code, StorageFailed.code, Conflict.code)
+NOT_NOW = (
+    PoolUnreachable.code, PoolRefused.code, StorageFull.code, StorageFailed.code, Conflict.code, TooManyUploads.code,
+)  # fmt: skip
 """Codes of answers that are not this board's matter, nor its jobs': too many changed a record at once, say."""
 
 

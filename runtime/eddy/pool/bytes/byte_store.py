@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import AsyncGenerator, Hashable
+from collections.abc import AsyncGenerator, Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from eddy.store.disk.files import DraftFile
@@ -112,6 +113,9 @@ class ByteStore(Protocol):
 
     def blobs(self) -> AsyncGenerator[tuple[BlobName, SeenBlob], None]:
         """All that is there."""
+
+    async def left_drafts(self, before_unix_s: float) -> Sequence[Path]:
+        """Files on their way in that nobody wrote to since then, as killed heads leave them."""
 
     def capacity(self) -> int:
         """Bytes that it can have in all; 0 where nobody knows."""

@@ -12,7 +12,7 @@ from eddy.host.files import disk_full_error, free_bytes, sync_folder, translate_
 from eddy.pool.bytes.byte_store import BlobName, BytesAway, SeenBlob
 from eddy.store.bytes.blob_file import BlobFile
 from eddy.store.disk.files import DamagedFile, DraftFile, make_folder
-from eddy.store.disk.names import INCOMING
+from eddy.store.disk.names import DRAFT, INCOMING
 from eddy.store.disk.verification_cache import seen
 
 RESERVED, MOST_RESERVED_BYTES = 0.05, 4 << 30
@@ -54,18 +54,12 @@ class FolderStore:
 
     def check_room(self, more_bytes: int) -> None:
         """As in `ByteStore`."""
-        with translate_os_errors(self._folder):
-            if free_bytes(self._folder) - more_bytes < self._reserved():
-                raise disk_full_error(self._folder)
-
-    def _reserved(self) -> int:
-        status = os.statvfs(self._folder)
-        return min(int(RESERVED * status.f_blocks * status.f_frsize), MOST_RESERVED_BYTES)
+        check_disk(self._folder, more_bytes)
 
     def capacity(self) -> int:
         """As in `ByteStore`."""
         status = os.statvfs(self._folder)
-        return status.f_blocks * status.f_frsize - self._reserved()
+        return status.f_blocks * status.f_frsize - reserved_bytes(self._folder)
 
     async def keep(self, draft: DraftFile, name: BlobName) -> None:
         """As in `ByteStore`."""
@@ -123,8 +117,34 @@ class FolderStore:
                 if name is not None and (found := _seen(folder / file)) is not None:
                     yield name, found
 
+    async def left_drafts(self, before_unix_s: float) -> list[Path]:
+        """As in `ByteStore`."""
+        return await asyncio.to_thread(self._left_drafts, before_unix_s)
+
+    def _left_drafts(self, before_unix_s: float) -> list[Path]:
+        drafts = ((each, _seen(each)) for each in (self._folder / INCOMING).glob(f"*{DRAFT}"))
+        return [each for each, found in drafts if found is not None and found.at_unix_s < before_unix_s]
+
     def _folders(self) -> list[Path]:
+        self._require_there()
         return sorted(each for each in self._folder.iterdir() if each.is_dir() and not each.is_symlink())
+
+
+def check_disk(folder: Path, more_bytes: int) -> None:
+    """See that so many bytes fit on a folder's disk, beside what stays free.
+
+    Raises:
+        StorageFull: They do not.
+    """
+    with translate_os_errors(folder):
+        if free_bytes(folder) - more_bytes < reserved_bytes(folder):
+            raise disk_full_error(folder)
+
+
+def reserved_bytes(folder: Path) -> int:
+    """What stays free of a folder's disk."""
+    status = os.statvfs(folder)
+    return min(int(RESERVED * status.f_blocks * status.f_frsize), MOST_RESERVED_BYTES)
 
 
 def _seen(path: Path) -> SeenBlob | None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import tempfile
-import weakref
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -17,9 +15,10 @@ from typing import Any
 from eddy.core.errors import InvalidRequest, StorageFailed, StorageFull
 from eddy.host.distribution import install_hint
 from eddy.pool.bytes.byte_store import S3, BlobName, BytesAway, SeenBlob
-from eddy.store.disk.files import DraftFile
+from eddy.pool.bytes.folder_store import check_disk
+from eddy.store.disk.files import DraftFile, UnnamedDraft, make_folder
 
-PIECE_BYTES = 256 << 10
+PIECE_BYTES = 64 << 10
 """What is given on at once, where so much has come."""
 PART_BYTES, PARTS = 5 << 20, 2
 """Of a large object that is sent: the least that a store takes, and how many on their way at once."""
@@ -39,6 +38,8 @@ class S3Store:
     Args:
         bucket: Which; it is there.
         prefix: What names of objects begin with; "" for nothing.
+        drafts: Where objects lie on this machine until all of them has come; where the system has such files, if empty.
+            They have no names, so the system takes them away where this process is killed.
 
     Attributes:
         place: Both, for people.
@@ -47,7 +48,7 @@ class S3Store:
         InvalidRequest: The client is not installed, or what the environment says makes no sense.
     """
 
-    def __init__(self, bucket: str, prefix: str) -> None:
+    def __init__(self, bucket: str, prefix: str, drafts: Path | None = None) -> None:
         self.place = f"{S3}{bucket}" + (f"/{prefix}" if prefix else "")
         try:
             import obstore
@@ -68,8 +69,7 @@ class S3Store:
             )  # fmt: skip
         except BaseError as wrong:
             raise InvalidRequest(f"{self.place}: {wrong}.", field="bytes", asked=self.place) from wrong
-        self._drafts = Path(tempfile.mkdtemp(prefix="eddy-incoming-"))
-        weakref.finalize(self, shutil.rmtree, self._drafts, True)  # at the end of the process, at the latest
+        self._drafts = drafts or Path(tempfile.gettempdir())
         self._sending = asyncio.Semaphore(SENDING)
         self._pool = ""
 
@@ -89,10 +89,15 @@ class S3Store:
 
     def draft(self) -> DraftFile:
         """As in `ByteStore`."""
-        return DraftFile(self._drafts)
+        return UnnamedDraft(make_folder(self._drafts))
 
     def check_room(self, more_bytes: int) -> None:
-        """As in `ByteStore`: the store says so itself."""
+        """As in `ByteStore`, of drafts; the store says of itself that it is full."""
+        check_disk(make_folder(self._drafts), more_bytes)
+
+    async def left_drafts(self, before_unix_s: float) -> tuple[Path, ...]:
+        """As in `ByteStore`: none, as they have no names."""
+        return ()
 
     def capacity(self) -> int:
         """As in `ByteStore`."""

@@ -20,6 +20,8 @@ RENEW_S = 1.0
 """Wall seconds between two renewals."""
 GATE = "eddy.gate"
 """What subjects begin with on which boards ask heads; the next word is the board's name."""
+HEADS = "eddy.heads"
+"""A subject on which heads say who they are to whoever asks."""
 EVENTS_KEPT_S = 7 * 86400.0
 
 

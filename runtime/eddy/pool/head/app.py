@@ -32,6 +32,7 @@ from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.head.figures import PoolFigures
 from eddy.pool.head.output_collector import OutputCollector
 from eddy.pool.head.record_collector import RecordCollector
+from eddy.pool.head.roll_call import RollCall
 from eddy.pool.head.stream_keeper import StreamMonitor
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
@@ -182,7 +183,10 @@ async def _deciding(parts: HeadParts, retention: JobBounds) -> AsyncIterator[Non
     keeper = StreamMonitor(parts.link, lead.mirror)
     collector = OutputCollector(parts.link, lead, parts.blobs)
     records = RecordCollector(parts.link, lead, parts.blobs, retention)
-    forever = (lead.run, gate.run, collector.run, records.run, keeper.run, parts.open_streams.watch)
+    roll_call = RollCall(parts.link, lead.lease.name)
+    forever = (
+        lead.run, gate.run, collector.run, records.run, keeper.run, roll_call.run, parts.open_streams.watch,
+    )  # fmt: skip
     running = [asyncio.ensure_future(going_on(each)) for each in forever]
     try:
         yield

@@ -59,7 +59,8 @@ class HeadSettings:
         creds: A credentials file of NATS, where neither URL nor file says who connects.
         connections: Bounds on connections, as a board's server has them.
         retention: What is kept of jobs that have ended.
-        folder: Where what this head reads of jobs is kept; None for memory.
+        folder: Where what this head reads of jobs is kept, and blobs on their way to S3; None for memory, and where the
+            system has files that do not stay.
         bytes: Where tenants' bytes lie: a folder, or `s3://bucket/prefix`; beside the file of the pool if empty.
         url: Where boards reach this head; by the host and port it listens on if empty.
     """
@@ -155,7 +156,7 @@ class Head:
     async def _serve(self, ready: Callable[[], None]) -> None:
         it = self.settings
         async with open_pool(
-            it.pool, f"head {it.name}", replicas=it.replicas, creds=it.creds, bytes_at=it.bytes
+            it.pool, f"head {it.name}", replicas=it.replicas, creds=it.creds, bytes_at=it.bytes, folder=it.folder
         ) as link:
             await self._see_to_operator(link)
             # A server may end between any two calls; a head that gave up for that would have to start again.

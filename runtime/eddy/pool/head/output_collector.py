@@ -6,25 +6,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
 
 import structlog
-from nats.js.kv import KeyValue
 
 from eddy.core.errors import EddyError
-from eddy.pool.bytes.byte_store import MOVED
 from eddy.pool.connection.refusals import AWAY, SAID_NO
 from eddy.pool.jetstream.blobs import PoolBlobs
-from eddy.pool.jetstream.bucket_reader import entries
-from eddy.pool.jetstream.byte_accounts import SETTLED_S, STORE
+from eddy.pool.jetstream.byte_accounts import LEFT_S, SETTLED_S
+from eddy.pool.jetstream.byte_references import ByteReferences, read_references
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link
 from eddy.pool.placement.leader import Leader
-from eddy.pool.records.record_json import NO_SENSE, parse_json
 from eddy.pool.records.records import PoolJob
+from eddy.store.disk.files import remove_unnamed
 
 LOOK_S = 1.0
 """Wall seconds between two looks at jobs that have ended."""
@@ -86,8 +82,10 @@ class OutputCollector:
 
     async def sweep(self) -> None:
         """Look at all there is: what no entry names goes, and so does what was on its way and never came."""
-        told, old_s = await self._entries(), time.time() - SETTLED_S
+        told, old_s = await read_references(self._link.accounts.bucket), time.time() - SETTLED_S
         named = told.named
+        for draft in await self._link.bytes.left_drafts(time.time() - LEFT_S):
+            remove_unnamed(draft)
         async with contextlib.aclosing(self._link.bytes.blobs()) as there:
             async for name, seen in there:
                 if name.generation not in named.get((name.tenant, name.sha256), ()) and seen.at_unix_s < old_s:
@@ -98,16 +96,7 @@ class OutputCollector:
                 await self._blobs.remove_unnamed(tenant, sha, {coming.generation})
         await self._of_jobs_that_ended(told)
 
-    async def _entries(self) -> _Entries:
-        told = _Entries()
-        async with contextlib.aclosing(entries(self._link.accounts.bucket)) as all_there_are:
-            async for entry in all_there_are:
-                if entry is None:
-                    break
-                told.take(entry)
-        return told
-
-    async def _of_jobs_that_ended(self, told: _Entries) -> None:
+    async def _of_jobs_that_ended(self, told: ByteReferences) -> None:
         """Of jobs that ended while nobody led, or whose boards were late."""
         of_jobs: defaultdict[int, set[str]] = defaultdict(set)
         for (_, sha), references in told.references.items():
@@ -118,49 +107,3 @@ class OutputCollector:
             with contextlib.suppress(EddyError):
                 if not of_jobs[number] <= (job := await self._table.job(number)).output_blobs:
                     await self.tidy(job)
-
-
-@dataclass(frozen=True, slots=True)
-class _Coming:
-    """A blob on its way: of which entry, since when, and which generation."""
-
-    revision: int
-    at_unix_s: float
-    generation: str
-
-
-@dataclass
-class _Entries:
-    """Who refers to what.
-
-    Attributes:
-        references: Generations by who refers to them, by tenant and blob.
-        coming: Of blobs on their way.
-    """
-
-    references: defaultdict[tuple[str, str], dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    coming: dict[tuple[str, str, str], _Coming] = field(default_factory=dict)
-
-    @property
-    def named(self) -> dict[tuple[str, str], set[str]]:
-        """Generations of which there are entries, by tenant and blob."""
-        return {blob: {*of_blob.values()} for blob, of_blob in self.references.items()}
-
-    def take(self, entry: KeyValue.Entry) -> None:
-        """An entry is there, or was there and was taken back."""
-        tenant, _, rest = entry.key.partition(".")
-        sha, _, reference = rest.partition(".")
-        self.references[tenant, sha].pop(reference, None)
-        self.coming.pop((tenant, sha, reference), None)
-        if entry.operation is not None or entry.key == STORE:
-            return
-        try:
-            told = parse_json(entry.value)
-            generation, is_coming = str(told.get("at", MOVED)), bool(told.get("coming"))
-        except NO_SENSE:
-            generation, is_coming = MOVED, False  # who follows its tenant says so
-        self.references[tenant, sha][reference] = generation
-        if is_coming and isinstance(entry.created, datetime.datetime):
-            self.coming[tenant, sha, reference] = _Coming(
-                int(entry.revision or 0), entry.created.timestamp(), generation
-            )

@@ -152,8 +152,7 @@ class PoolBlobs:
                 if shared is not None and await self._is_right(shared):
                     size = await _read_through(reservation.renewing(chunks), sha)
                 else:
-                    shared = None
-                    size = await self._written(reservation, incoming, chunks)
+                    size, shared = await self._written(reservation, incoming, chunks)
                 await reservation.keep(size)
         return size, shared is None
 
@@ -181,8 +180,11 @@ class PoolBlobs:
                 return BlobName(account.tenant, sha, kept.at)
         return None
 
-    async def _written(self, reservation: Reservation, incoming: IncomingBlob, chunks: AsyncIterable[bytes]) -> int:
-        """Write a blob; answers its bytes."""
+    async def _written(
+        self, reservation: Reservation, incoming: IncomingBlob, chunks: AsyncIterable[bytes]
+    ) -> tuple[int, BlobName | None]:
+        """Write a blob; answers its bytes, and what was there of it in the end that others had written meanwhile: of
+        many who send the same at once one keeps it."""
         sha, size = incoming.sha256, 0
         name = BlobName.new(incoming.tenant, sha)
         first = STEP_BYTES if incoming.declared_bytes is None else incoming.declared_bytes
@@ -198,12 +200,17 @@ class PoolBlobs:
                         self._link.bytes.check_room(STEP_BYTES)
                     await asyncio.to_thread(draft.write, piece)
             _check(draft.sha256, sha)
+            if reservation.account.newest_reference(sha) is not None:
+                shared = await self._share(reservation, size)
+                if shared is not None and await self._is_right(shared):
+                    return size, shared
+                await reservation.grow(size, name.generation)
             await self._link.bytes.keep(draft, name)
             self._note(name, await self._link.bytes.look(name), size)
         finally:
             with anyio.CancelScope(shield=True):
                 await asyncio.to_thread(draft.drop)
-        return size
+        return size, None
 
     def _note(self, name: BlobName, found: SeenBlob | None, size_bytes: int) -> None:
         """Remember what has just been written, or read, and was right."""
@@ -233,6 +240,25 @@ class PoolBlobs:
             return False
         self._note(name, found, size)
         return True
+
+    async def is_lost(self, name: BlobName, read: bool = False) -> bool:
+        """Whether a generation that somebody refers to is not there, or not all of it.
+
+        Args:
+            name: Which.
+            read: Whether its bytes are read, too, whatever was known of them.
+        """
+        found = await self._link.bytes.look(name)
+        self._right.pop(name, None)
+        right = found is not None and (not read or await self._is_right(name))
+        account = await self._link.accounts.of(name.tenant)
+        size = None if found is None else found.size_bytes
+        if right and size == account.size(name.sha256):
+            return False
+        await account.wait_caught_up()  # where it is referred to now, it was when it was looked for
+        kept = [each for each in account.blobs.get(name.sha256, {}).values() if not each.coming]
+        of_it = {each.size_bytes for each in kept if each.at == name.generation}
+        return bool(of_it) and not (right and of_it == {size})
 
     async def refer(self, tenant: str, sha256: str, reference: str) -> bool:
         """Have somebody refer to a blob; false where it is not there, or nobody referred to it and it has just gone.

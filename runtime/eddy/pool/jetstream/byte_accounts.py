@@ -53,6 +53,8 @@ CAUGHT_UP_S = 5.0
 """Wall seconds that what was written may take to come here."""
 SETTLED_S = 3600.0
 """Wall seconds after which what is on its way is nobody's any more: it is announced again more often than that."""
+LEFT_S = 86_400.0
+"""Wall seconds after which a file on its way in is one that a killed head left: who sends so slowly is ended sooner."""
 MOST_FOLLOWED = 256
 """Tenants that a head follows at once; those it dealt with longest ago are followed no more, unless it is at work for
 them."""

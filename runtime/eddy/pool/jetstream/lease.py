@@ -29,7 +29,7 @@ class LeaderLease:
     """
 
     def __init__(self, link: Link, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._link, self._name, self._clock = link, name, clock
+        self._link, self.name, self._clock = link, name, clock
         self._revision = 0
         self._renewed_s = float("-inf")
 
@@ -43,9 +43,9 @@ class LeaderLease:
         asked_s = self._clock()
         try:
             if self._revision:
-                self._revision = await self._link.leader.update(ENTRY, self._name.encode(), last=self._revision)
+                self._revision = await self._link.leader.update(ENTRY, self.name.encode(), last=self._revision)
             else:
-                self._revision = await self._link.leader.create(ENTRY, self._name.encode())
+                self._revision = await self._link.leader.create(ENTRY, self.name.encode())
         except KeyWrongLastSequenceError:
             self._revision = 0
             self._renewed_s = float("-inf")

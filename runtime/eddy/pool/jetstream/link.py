@@ -104,7 +104,13 @@ class Link:
 
 @contextlib.asynccontextmanager
 async def open_pool(
-    pool: str, name: str, patience_s: float = 10.0, replicas: int = 0, creds: str = "", bytes_at: str = ""
+    pool: str,
+    name: str,
+    patience_s: float = 10.0,
+    replicas: int = 0,
+    creds: str = "",
+    bytes_at: str = "",
+    folder: Path | None = None,
 ) -> AsyncIterator[Link]:
     """Connect a head to a pool, and make what is not there yet.
 
@@ -116,6 +122,7 @@ async def open_pool(
         creds: A credentials file of NATS, where neither says who connects.
         bytes_at: Where bytes lie (`eddy.pool.bytes.byte_store.open_store`); beside the file, where `pool` is one and
             nothing is said.
+        folder: This head's own, for what is on its way to S3.
 
     Raises:
         PoolUnreachable: Nothing answers in time.
@@ -123,7 +130,7 @@ async def open_pool(
     """
     if not bytes_at and Path(pool).is_file():
         bytes_at = str(Path(pool).absolute().parent / "bytes")
-    place = open_store(bytes_at)
+    place = open_store(bytes_at, folder)
 
     def access() -> PoolAccess:
         return PoolAccess.named(pool, creds)

@@ -11,6 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from eddy.api.access.open_streams import Credential
+from eddy.api.access.uploads import TooManyUploads
 from eddy.api.answers.schemas import Blob, BlobPage
 from eddy.api.http.byte_ranges import IfMatch, IfNoneMatch, IfRange, Range, RangeRequest, respond_bytes
 from eddy.api.http.request_checks import drain_rest
@@ -42,14 +43,14 @@ async def put_blob(sha256: Sha256, request: Request, response: Response, parts: 
             parts.open_streams.check(credential)
             yield chunk
 
+    declared = declared_bytes(request)
     try:
-        size, new = await parts.blobs.store(
-            IncomingBlob(caller.id, sha256, OWNER, declared_bytes(request), most_bytes), body()
-        )
+        async with parts.uploads.place(caller.id, parts.max_blob_bytes if declared is None else declared):
+            size, new = await parts.blobs.store(IncomingBlob(caller.id, sha256, OWNER, declared, most_bytes), body())
     except DamagedBlob as wrong:
         message = f"The bytes have sha256 {wrong.details['allowed']}; send them under their own hash."
         raise InvalidRequest(message, field="sha256", asked=sha256, allowed=wrong.details["allowed"]) from None
-    except (StorageQuotaExceeded, StorageFull):
+    except (StorageQuotaExceeded, StorageFull, TooManyUploads):
         await drain_rest(request)
         raise
     response.status_code = 201 if new else 200

@@ -14,6 +14,7 @@ from eddy.api.access.open_streams import OpenStreams
 from eddy.api.access.request_limits import InFlightRequests, TenantRateLimits, TokenBuckets
 from eddy.api.access.session_bodies import SAFE, SessionCookie, session_of
 from eddy.api.access.sessions import HEADER, Sessions
+from eddy.api.access.uploads import UploadLimits, Uploads
 from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
 from eddy.api.http.metrics import Metrics
 from eddy.api.http.problems import Forbidden
@@ -34,6 +35,8 @@ from eddy.store.db.numbers import Numbers
 
 TRIALS_PER_S = 4.0
 """Dry runs of a tenant: each is a forecast of all that waits in the pool."""
+OUTPUTS = UploadLimits(uploads=64, uploads_per_tenant=32)
+"""Bounds on outputs that come from boards at once: those of a tenant's jobs may be one blob, which counts once."""
 
 
 @dataclass(slots=True)
@@ -56,6 +59,9 @@ class HeadParts:
         transfers: Inputs and outputs on their way to and from boards.
         open_streams: Streams and waits that are open, with what they were opened with.
         in_flight: Requests under way, by tenant.
+        uploads: Blobs that tenants send at this moment. Each is a file until it has come, though many that are one blob
+            count as one against a tenant's quota.
+        outputs: The same of boards, by tenant: no tenant that sends slowly is in their way.
         rates: Requests of tenants whose number a second is bounded, at this head.
         rate_limits: What takes a head as long as many other requests, by tenant. It asks the servers for each place in
             the stream of events, so anybody may look back at none at any rate.
@@ -80,6 +86,8 @@ class HeadParts:
     sessions: Sessions
     open_streams: OpenStreams
     in_flight: InFlightRequests
+    uploads: Uploads = field(default_factory=Uploads)
+    outputs: Uploads = field(default_factory=lambda: Uploads(OUTPUTS))
     rate_limits: TenantRateLimits = field(
         default_factory=lambda: TenantRateLimits(forecasts_per_s=TRIALS_PER_S, few_events=0)
     )

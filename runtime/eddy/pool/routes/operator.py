@@ -6,9 +6,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 from nats.js.errors import KeyNotFoundError
 from pydantic import Field
@@ -29,7 +29,7 @@ from eddy.pool.placement.rebalance import jobs_to_move
 from eddy.pool.records.records import JobFenced, PoolBoard
 from eddy.pool.routes.context import HeadParts, Operator, Parts
 from eddy.pool.routes.pool_examination import examine
-from eddy.pool.routes.pool_observer import observe
+from eddy.pool.routes.pool_observer import observe, read_blobs
 from eddy.pool.routes.removal import remove_tenant
 from eddy.pool.routes.rendering import render_quota
 
@@ -207,7 +207,7 @@ def _board(parts: HeadParts, board: PoolBoard) -> dict[str, Any]:
 async def examine_pool(parts: Parts, operator: Operator) -> Any:
     """What is wrong with the pool, as this head sees it, and what to do: streams, consumers, orphans, records that
     cannot be read, clocks, releases, the certificate."""
-    seen = await observe(parts.link, parts.lead.mirror)
+    seen = await observe(parts.link, parts.lead.mirror, parts.blobs)
     return {"findings": [dataclasses.asdict(each) for each in examine(seen)]}
 
 
@@ -274,3 +274,14 @@ async def remove_board(name: str, parts: Parts, operator: Operator) -> Response:
         raise Conflict(message, board=name)
     await forget_board(parts.link, name)
     return Response(status_code=204)
+
+
+@router.get("/pool/bytes")
+async def read_bytes(
+    parts: Parts,
+    operator: Operator,
+    cursor: Annotated[str, Query(max_length=200, description="`next` of the answer before.")] = "",
+) -> Any:
+    """Read blobs and outputs for ten seconds, and say which are damaged or lost; `next` is where to go on, null at the
+    end."""
+    return await read_blobs(parts.link, parts.blobs, cursor)

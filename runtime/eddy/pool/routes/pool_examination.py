@@ -1,6 +1,6 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a pool, as a function of what a head sees: streams, consumers, orphans, records, clocks, versions,
-certificate. Each answer says what to do."""
+"""What is wrong with a pool, as a function of what a head sees: streams, consumers, orphans, records, bytes, clocks,
+versions, certificate. Each answer says what to do."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ FULL, MANY = 0.9, 0.8
 """Of what a stream may keep, and of consumers it may have: from there on something is refused soon."""
 SKEW_S = 5.0
 """Seconds that a head's date may differ from the servers': a lease's time."""
+MOST_NAMED = 20
+"""Blobs that are named which are lost."""
 CERTIFICATE_S = 30 * 86_400.0
 """Wall seconds before its end from which on a certificate is told of."""
 
@@ -36,6 +38,33 @@ class ExaminedStream:
 
 
 @dataclass(frozen=True, slots=True)
+class ExaminedBytes:
+    """What lies in the pool's place for bytes, beside what is referred to.
+
+    Attributes:
+        place: Where.
+        away: Why nothing of it can be known now; "" where it can.
+        full: What it says where it takes no more.
+        blobs: How many lie there, as far as was looked.
+        kept_bytes: Of them.
+        is_whole: Whether there was time to look at all.
+        lost: Blobs that somebody refers to, and that are not there or of another size, as tenant/hash.
+        unnamed: How many lie there that nobody refers to, since longer than any is on its way.
+        drafts: How many files on their way in were left.
+    """
+
+    place: str
+    away: str = ""
+    full: str = ""
+    blobs: int = 0
+    kept_bytes: int = 0
+    is_whole: bool = True
+    lost: Sequence[str] = ()
+    unnamed: int = 0
+    drafts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedPool:
     """What one head sees.
 
@@ -50,6 +79,8 @@ class ObservedPool:
         skew_s: This head's date less the servers'; None where that is not known.
         release: Of this head.
         server_release: Of the NATS server it is connected to.
+        heads: Releases of heads that answer, by name.
+        bytes: What lies in the place for bytes; None where nobody looked.
         certificate_s: Wall seconds until the servers' certificate ends; None where there is none.
         leader: The head that leads; "" where none does.
     """
@@ -63,6 +94,8 @@ class ObservedPool:
     unreadable: Sequence[str] = ()
     skew_s: float | None = None
     release: str = ""
+    heads: Mapping[str, str] = field(default_factory=dict)
+    bytes: ExaminedBytes | None = None
     server_release: str = ""
     certificate_s: float | None = None
     leader: str = ""
@@ -87,7 +120,7 @@ class PoolFinding:
 
 def examine(seen: ObservedPool) -> list[PoolFinding]:
     """Every check, one or more findings each."""
-    checks = (_streams, _consumers, _orphans, _records, _clock, _versions, _certificate, _leader)
+    checks = (_streams, _consumers, _orphans, _records, _bytes, _clock, _versions, _certificate, _leader)
     return [finding for check in checks for finding in check(seen)]
 
 
@@ -146,6 +179,39 @@ def _records(seen: ObservedPool) -> Iterator[PoolFinding]:
         yield PoolFinding("records", True, "all can be read")
 
 
+def _bytes(seen: ObservedPool) -> Iterator[PoolFinding]:
+    if (told := seen.bytes) is None:
+        return
+    if told.away:
+        advice = "see that it runs and that this head reaches it; what needs bytes waits for that, and nothing is lost"
+        yield PoolFinding("bytes", False, f"{told.place} does not answer: {told.away}", advice)
+        return
+    wrong = bool(told.full or told.unnamed or told.drafts)
+    if told.full:
+        advice = "give it more room, or remove outputs and blobs; nothing more is taken until then"
+        yield PoolFinding("bytes", False, told.full, advice)
+    for name in told.lost[:MOST_NAMED]:
+        tenant, _, sha = name.partition("/")
+        found = f"blob {sha} of {tenant} is lost, or a part of it"
+        yield PoolFinding("bytes", False, found, "have it uploaded again; where it is an output, the job run again")
+    if (more := len(told.lost) - MOST_NAMED) > 0:
+        yield PoolFinding("bytes", False, f"{more} blobs more are lost", "restore the place of bytes from its backup")
+    if told.unnamed:
+        found = f"{told.unnamed} blobs in {told.place} are nobody's"
+        advice = "the head that leads takes them away within a day; if they stay, its log says why"
+        yield PoolFinding("bytes", False, found, advice)
+    if told.drafts:
+        found = f"{told.drafts} files in {told.place} were on their way when a head was killed"
+        advice = "the head that leads takes them away within a day; if they stay, its log says why"
+        yield PoolFinding("bytes", False, found, advice)
+    if not told.is_whole:
+        found = f"there was no time to look at more than {told.blobs} blobs in {told.place}"
+        yield PoolFinding("bytes", False, found, "ask again while it has less to do; what was looked at is said here")
+    elif not wrong and not told.lost:
+        found = f"{told.blobs} blobs in {told.place}, {format_size(told.kept_bytes)}, each of them somebody's"
+        yield PoolFinding("bytes", True, found)
+
+
 def _clock(seen: ObservedPool) -> Iterator[PoolFinding]:
     if seen.skew_s is None:
         yield PoolFinding("clocks", False, "the servers' date is not known yet", "ask again in some seconds")
@@ -160,13 +226,16 @@ def _versions(seen: ObservedPool) -> Iterator[PoolFinding]:
         f"{board} {release}" for board, release in seen.boards.items() if release != seen.release and release
     )
     silent = sorted(board for board in seen.present if not seen.boards.get(board))
+    others += sorted(f"head {head} {release}" for head, release in seen.heads.items() if release != seen.release)
+    if seen.heads and seen.leader and seen.leader not in seen.heads:
+        silent.append(f"head {seen.leader}")
     found = f"this head is {seen.release}, NATS {seen.server_release or 'does not say'}"
     if others or silent:
-        said = [*others, *(f"{board} (an earlier release)" for board in silent)]
-        advice = "two releases work together; upgrade boards one after another (drain, restart, undrain)"
+        said = [*others, *(f"{each} (an earlier release)" for each in silent)]
+        advice = "two releases work together; upgrade heads, then boards one after another (drain, restart, undrain)"
         yield PoolFinding("versions", False, f"{found}; others: {', '.join(said)}", advice)
     else:
-        yield PoolFinding("versions", True, f"{found}; all boards that say are the same")
+        yield PoolFinding("versions", True, f"{found}; all heads and boards that say are the same")
 
 
 def _certificate(seen: ObservedPool) -> Iterator[PoolFinding]:

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from eddy.api.access.uploads import TooManyUploads
 from eddy.api.http.request_checks import drain_rest
 from eddy.core.errors import NotFound, StorageFull, StorageQuotaExceeded
 from eddy.pool.connection.token_bucket import TokenBucket
@@ -58,8 +59,9 @@ async def take_output(name: Name, request: Request, parts: Parts, secret: Secret
 
     incoming = IncomingBlob(job.tenant, transfer.sha256, str(job.id), transfer.size_bytes, await parts.room(job.tenant))
     try:
-        await parts.blobs.store(incoming, body())
-    except (StorageQuotaExceeded, StorageFull) as refused:
+        async with parts.outputs.place(job.tenant, transfer.size_bytes):
+            await parts.blobs.store(incoming, body())
+    except (StorageQuotaExceeded, StorageFull, TooManyUploads) as refused:
         await drain_rest(request)
         if isinstance(refused, StorageQuotaExceeded):  # wherever the job is computed, its tenant has no room for this
             error, now_s = {"code": "job-failed", "cause": refused.code, "message": refused.message}, parts.table.now()

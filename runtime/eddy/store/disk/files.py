@@ -123,6 +123,24 @@ class DraftFile:
                 self._file = -1
 
 
+class UnnamedDraft(DraftFile):
+    """A draft that is not to be kept as a file: it has no name, so nothing of it stays where its process is killed.
+    `path` is good for reading it, in this process, until it is dropped.
+
+    Args:
+        folder: Where its bytes lie.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.path.unlink()
+        self.path = Path(f"/proc/self/fd/{self._file}")
+
+    def drop(self) -> None:
+        """Be gone."""
+        self._close()
+
+
 def remove_unnamed(path: Path) -> None:
     """Remove a file that nothing names any more; where that cannot be, it stays, and the log says so."""
     try:

@@ -91,6 +91,7 @@ ABSENT: Mapping[str, str] = {
 }
 HEADS_OWN = {
     "GET /v1/pool",
+    "GET /v1/pool/bytes",
     "GET /v1/pool/examination",
     "POST /v1/pool/rebalance",
     "PUT /v1/pool/boards/{}",
