@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.ready-demo
 ARGS ?=
 
-.PHONY: help demo test check lint types fast sim records mutants regs native formal area stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions packages site clean
+.PHONY: help demo test check lint types fast sim records mutants regs native formal area route stops crashes faults bench fuzz pages pictures board-chroot board-units pynq-versions packages site clean
 
 help: ## List what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ mutants: $(STAMP) ## Put every known mistake into RTL, see benches and proofs fi
 
 area: $(STAMP) ## Synthesize what changed; LUT, FF, BRAM and DSP into docs/reference/area.md
 	@$(PY) tools/area.py $(ARGS)
+
+route: $(STAMP) ## Place and route a slot's path for an ECP5, and compare its clock with docs/reference/route.json; ARGS=--core
+	@$(PY) tools/route.py $(ARGS)
 
 stops: $(STAMP) ## Stop 40 servers at random moments and check how each one ended
 	@$(PY) tests/system/crashes/stop_rig.py $(ARGS)

@@ -20,6 +20,7 @@ from typing import Any
 from area_report.clock_tiles import too_few
 from area_report.clocks import too_fast
 from area_report.page import render
+from area_report.routes import read_record
 from area_report.synthesis import synthesize, tool
 from area_report.tops import ROOT, read_devices, read_tops
 
@@ -43,9 +44,14 @@ def stale() -> list[str]:
     return old + [name for name in figures["tops"] if name not in tops]
 
 
+def current_page() -> str:
+    """The page of the figures, as it is to be."""
+    return render(read_figures(), read_tops(), read_devices(), read_record())
+
+
 def page_is_current() -> bool:
     """Whether the page is that of the figures."""
-    return PAGE.is_file() and PAGE.read_text(encoding="utf-8") == render(read_figures(), read_tops(), read_devices())
+    return PAGE.is_file() and PAGE.read_text(encoding="utf-8") == current_page()
 
 
 def too_deep() -> list[str]:
@@ -77,7 +83,7 @@ def update(names: list[str]) -> None:
         print(told, file=sys.stderr, flush=True)
         figures["tops"][top.name] = {"key": top.key(), **found, "path": [way.levels, way.begin, way.end]}
         FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    PAGE.write_text(render(figures, tops, read_devices()), encoding="utf-8")
+    PAGE.write_text(current_page(), encoding="utf-8")
 
 
 def tell_deepest(names: list[str], most: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from eddy.board.port.profile import load_profile
 
-from area_report import clock_tiles, clocks
+from area_report import clock_tiles, clocks, routes
 from area_report.clusters import TEXT as CLUSTERS
 from area_report.clusters import VORTEX, configurations
 from area_report.tops import RECIPE, WIRE, Device, Top
@@ -19,8 +19,10 @@ FILL = 0.7
 Figures = Mapping[str, Mapping[str, float]]
 
 
-def render(figures: Mapping[str, Any], tops: Sequence[Top], devices: Sequence[Device]) -> str:
-    """The whole page, as Markdown."""
+def render(
+    figures: Mapping[str, Any], tops: Sequence[Top], devices: Sequence[Device], routed: Mapping[str, Any]
+) -> str:
+    """The whole page, as Markdown; `routed` is what the router's runs left on record."""
     have: Figures = {name: {kind: entry[kind] for kind in KINDS} for name, entry in figures["tops"].items()}
     groups = {group: [top for top in tops if top.group == group and top.name in have] for group in GROUPS}
     sections = [_head(str(figures["tool"]), max((top.wire_ps for top in tops), default=0))]
@@ -30,7 +32,7 @@ def render(figures: Mapping[str, Any], tops: Sequence[Top], devices: Sequence[De
         if groups["gpu"] and groups["gpu_rest"]:
             sections.append(_clusters(have, groups, devices))
         sections.append(_boards(have, groups, devices))
-    sections.append(clocks.section(figures))
+    sections += [clocks.section(figures), routes.section(figures, routed)]
     return "\n".join(sections)
 
 

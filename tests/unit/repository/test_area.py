@@ -18,6 +18,7 @@ from area_report import clock_tiles, clocks, synthesis  # noqa: E402
 from area_report import levels as walk  # noqa: E402
 from area_report.clusters import area_of, fits, label  # noqa: E402
 from area_report.page import FILL, fit, render, shell_of  # noqa: E402
+from area_report.routes import read_record  # noqa: E402
 from area_report.synthesis import UnknownCell, count, synthesize  # noqa: E402
 from area_report.tops import Device, Top, header, meaning, read_devices, read_tops  # noqa: E402
 from eddy_sim.tools import yosys  # noqa: E402
@@ -295,7 +296,7 @@ def test_boards_with_fewer_clock_managers_than_slots_are_named() -> None:
 def test_the_page_has_a_row_for_each_figure() -> None:
     figures = area.read_figures()
     tops = read_tops()
-    page = render(figures, tops, [])
+    page = render(figures, tops, [], read_record())
     for top in tops:
         assert f"| {figures['tops'][top.name]['lut']:,.0f} |" in page
 
