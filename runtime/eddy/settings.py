@@ -169,6 +169,9 @@ _ALL = (
     Setting("tenant_memory", 0.75, "",
             "Part of the board's memory that the jobs of one tenant hold together at most, where there are several.",
             "server", least=0.01, most=1),
+    Setting("usage_half_life_days", 0.0, "days",
+            "Wall days after which past use counts half in what tenants and projects are entitled to; 0: not at all.",
+            "server", least=0.0, most=3650.0),
     Setting("lease_idle_s", 600.0, "s", "Wall time without a sign of its holder after which a lease ends.", "server",
             least=1.0),
     Setting("lease_notice_s", 60.0, "s",
@@ -187,6 +190,8 @@ _ALL = (
     Setting("oidc_operators", "", "", "Groups of operators, with commas between.", "server"),
     Setting("oidc_tenants", "", "", "Tenants by group, as `students=class,ada-lab=ada`; the first that fits counts.",
             "server"),
+    Setting("oidc_projects", "", "",
+            "Projects by group, as `vision-lab=vision`: members may log in for each tenant of it.", "server"),
     Setting("oidc_readers", "", "", "Groups whose members only look, with commas between.", "server"),
     Setting("webhook_targets", "public", "",
             "Where webhooks of tenants may go: `public` (addresses all of the internet reaches), `none`, `any`, or"

@@ -81,9 +81,14 @@ def test_what_is_said_of_the_provider_is_where_its_name_says(tmp_path: Path) -> 
     (tmp_path / "secret").write_text("s3cret")
     said = {"oidc_issuer": "https://login.lab/", "oidc_client_id": "eddy", "public_url": "https://eddy.lab"}
     said |= {"oidc_secret_file": str(tmp_path / "secret"), "oidc_scopes": "openid", "oidc_groups_claim": "roles"}
-    said |= {"oidc_operators": "admins", "oidc_tenants": "lab=ada", "oidc_readers": "guests"}
+    said |= {
+        "oidc_operators": "admins",
+        "oidc_tenants": "lab=ada",
+        "oidc_readers": "guests",
+        "oidc_projects": "v=vision",
+    }
     found = server_settings({**DEFAULTS, **said}).api.oidc
-    rules = RoleRules("roles", frozenset({"admins"}), (("lab", "ada"),), frozenset({"guests"}))
+    rules = RoleRules("roles", frozenset({"admins"}), (("lab", "ada"),), frozenset({"guests"}), (("v", "vision"),))
     assert found == OidcSettings(
         "https://login.lab", "eddy", str(tmp_path / "secret"), "openid", "https://eddy.lab", rules
     )

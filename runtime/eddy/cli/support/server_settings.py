@@ -55,6 +55,7 @@ def server_settings(told: Mapping[str, Any]) -> ServerSettings:
         traces=told["traces"],
         trusted_keys=_path(told["trusted_keys"]),
         tenant_memory=told["tenant_memory"],
+        usage_half_life_days=told["usage_half_life_days"],
         lease_rules=LeaseRules(told["lease_idle_s"], told["lease_notice_s"], told["lease_part"]),
         pooled=bool(told["pool"]),
         tls=TlsFiles.named(told["tls_cert"], told["tls_key"]),
