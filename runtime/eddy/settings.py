@@ -193,6 +193,12 @@ _ALL = (
     Setting("oidc_projects", "", "",
             "Projects by group, as `vision-lab=vision`: members may log in for each tenant of it.", "server"),
     Setting("oidc_readers", "", "", "Groups whose members only look, with commas between.", "server"),
+    Setting("hub_api", "", "",
+            "JupyterHub whose tokens are accepted, as http://127.0.0.1:8081/hub/api; empty for none.", "server"),
+    Setting("hub_service", "eddy", "", "What the server is called among the hub's services.", "server"),
+    Setting("hub_users", "", "", "Tenants by user of the hub, as `ada=ada,kim=class`.", "server"),
+    Setting("hub_groups", "", "", "Tenants by group of the hub, where no user is named; the first that fits counts.",
+            "server"),
     Setting("webhook_targets", "public", "",
             "Where webhooks of tenants may go: `public` (addresses all of the internet reaches), `none`, `any`, or"
             " networks and host names with commas between. Operators' go anywhere.", "server"),

@@ -13,6 +13,7 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,7 @@ PLAN: dict[str, list[str]] = {
     "dashboard": [],
     "import-packages": [BOARD, BOARD],
     "install": [REGISTRY, REGISTRY, REGISTRY, REGISTRY, RUN, REGISTRY],
+    "jupyterhub": [SHOWN, RUN, RUN],
     "lease-a-slot": [RUN, RUN, RUN, RUN, RUN],
     "maintenance": [RUN],
     "monitor": [SHOWN, RUN],
@@ -411,6 +413,21 @@ def test_sign_on_settings(lab: Lab) -> None:
     from eddy.settings import SETTINGS
 
     assert OidcSettings.read({**{name: each.default for name, each in SETTINGS.items()}, **told}).issuer
+
+
+def test_jupyterhub(lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.typed("jupyterhub", 1, ("add ada", "add hubs-ada"), ("add class", "add hubs-class"))
+    hub = lab.typist.served[0].api.hub
+    assert (hub.api, hub.service) == ("http://127.0.0.1:8081/hub/api", "eddy")
+    assert [hub.tenant("ada", ["students"]), hub.tenant("kim", ["students"]), hub.tenant("kim", [])] == [
+        "ada",
+        "class",
+        "",
+    ]
+    for name in ("EDDY_URL", "EDDY_KEY"):
+        monkeypatch.setenv(name, lab.typist.environment[name])
+    exec(textwrap.dedent(text_of("jupyterhub", 2)), {})
+    assert capsys.readouterr().out == "operator\n"
 
 
 def test_first_job(lab: Lab) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eddy.api.access.hub_tokens import HubSettings
 from eddy.api.access.identity_provider import OidcSettings
 from eddy.api.access.uploads import UploadLimits
 from eddy.api.dependencies.context import ApiSettings
@@ -84,6 +85,7 @@ def _api_settings(told: Mapping[str, Any]) -> ApiSettings:
         ),
         notices=NoticeSettings.read(told),
         oidc=_oidc(told),
+        hub=HubSettings.read(told),
     )
 
 
