@@ -19,7 +19,7 @@ from eddy.board.port.port import Access, BoardDescription
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.records import JobRequest
 from eddy.core.slots import Image, Pool, SlotDescription
-from eddy.hypervisor.jobs.buffers import arena_bytes
+from eddy.hypervisor.slots.tenant_memory import arena_bytes
 from eddy.packages.modules import ArgumentRegister, ModuleKind, ModuleManifest, RegisterKind
 from eddy.store import Store
 from eddy_sim.design import bitfile

@@ -136,6 +136,55 @@ class LocalSession:
         buffer.data[offset : offset + size] = pattern * (size // len(pattern))
         return self._ended()
 
+    def write_box(
+        self,
+        buffer: LocalBuffer,
+        data: Any,
+        shape: Sequence[int],
+        pitch: Sequence[int],
+        offset: int = 0,
+        after: Sequence[Any] = (),
+    ) -> Ended:
+        for place, at in enumerate(_rows(shape, pitch, offset)):
+            buffer.data[at : at + shape[0]] = data[place * shape[0] : (place + 1) * shape[0]]
+        return self._ended()
+
+    def read_box(
+        self,
+        buffer: LocalBuffer,
+        shape: Sequence[int],
+        pitch: Sequence[int],
+        offset: int = 0,
+        after: Sequence[Any] = (),
+    ) -> Ended:
+        return self._ended(b"".join(bytes(buffer.data[at : at + shape[0]]) for at in _rows(shape, pitch, offset)))
+
+    def copy_box(
+        self,
+        source: LocalBuffer,
+        target: LocalBuffer,
+        shape: Sequence[int],
+        source_pitch: Sequence[int],
+        target_pitch: Sequence[int],
+        source_offset: int = 0,
+        target_offset: int = 0,
+        after: Sequence[Any] = (),
+    ) -> Ended:
+        data = self.read_box(source, shape, source_pitch, source_offset).result()
+        return self.write_box(target, data, shape, target_pitch, target_offset)
+
+    def fill_box(
+        self,
+        buffer: LocalBuffer,
+        pattern: bytes,
+        shape: Sequence[int],
+        pitch: Sequence[int],
+        offset: int = 0,
+        after: Sequence[Any] = (),
+    ) -> Ended:
+        data = pattern * (shape[0] * shape[1] * shape[2] // len(pattern))
+        return self.write_box(buffer, data, shape, pitch, offset)
+
     def program(self, source: str, options: str = "", headers: Mapping[str, str] | None = None) -> LocalProgram:
         fpu = self._executor.shape.fpu
         return LocalProgram(build(self._compiler, source, fpu=fpu, options=options, includes=headers or {}))
@@ -201,6 +250,11 @@ def _value(argument: Argument, given: Any, views: dict[object, Any]) -> Any:
     if given is None or argument.is_structure:
         return given
     return tuple(np.frombuffer(given, argument.element, argument.count).tolist())
+
+
+def _rows(shape: Sequence[int], pitch: Sequence[int], offset: int) -> list[int]:
+    """Where the rows of a box begin."""
+    return [offset + z * pitch[1] + y * pitch[0] for z in range(shape[2]) for y in range(shape[1])]
 
 
 class LocalSessions:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eddy.board.selftest.known_answers import FILE, KnownAnswer, KnownKernel, known_answers, packed
+from eddy.board.selftest.known_answers import FILE, KnownAnswer, KnownKernel, known_answers, pack_answers
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.executor import Execution
 from eddy.gpu.programs.shape import ClusterShape
@@ -113,7 +113,7 @@ def main() -> int:
             "runtime/eddy/board/selftest/known_answers.npz is out of date: run tools/known_answers.py", file=sys.stderr
         )
         return 1
-    np.savez_compressed(FILE, **packed(found))
+    np.savez_compressed(FILE, **pack_answers(found))
     print(f"{FILE.relative_to(ROOT)}: {len(found)} modules, {FILE.stat().st_size} bytes")
     return 0
 

@@ -168,7 +168,7 @@ class ScriptedHypervisor(Hypervisor):
 
     def __init__(self, store: Store, catalogue: CatalogueInForce) -> None:
         self.store = store
-        self.admission = Admission(catalogue.applications, catalogue.now.modules, {}, 1 << 20, catalogue.now.modules)
+        self.admission = Admission(catalogue.applications, catalogue.now.modules, {}, catalogue.now.modules)
         self.up = True
         self.clock_s = 1.0
         self.statuses: tuple[SlotStatus, ...] = ()

@@ -37,7 +37,7 @@ from faultsim.promises import Promises
 
 ACTIONS = 150
 """Draws of a seed before everything is well again, and work ends."""
-MOST_STEPS = 3000
+MAX_STEPS = 3000
 """Steps within which everything ends, once all is well."""
 MOST_LOG_BYTES = 1 << 18
 """Of the write-ahead log, before it goes into the data base."""
@@ -436,7 +436,7 @@ class World:
         refused = [each for each in self.clients.wanted if each.refused]
         for each in refused[:1]:
             each.refused = False
-        for step in range(MOST_STEPS):
+        for step in range(MAX_STEPS):
             left = [each for each in self.clients.wanted if each.job is None and not each.refused]
             for each in left[:1] if step % 8 == 0 else ():
                 before = {tenant: self.promises.unfinished(self.store, tenant) for tenant in TENANTS}

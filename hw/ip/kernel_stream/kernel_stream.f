@@ -11,5 +11,8 @@ rtl/kernel_stream_in.sv
 rtl/kernel_stream_out.sv
 rtl/kernel_poke.sv
 rtl/kernel_scalars.sv
+../vendor_parts/rtl/xpm_memory_read.sv
+../vendor_parts/rtl/xpm_memory_parts.sv
+rtl/kernel_array.sv
 rtl/kernel_run.sv
 rtl/kernel_run.svh

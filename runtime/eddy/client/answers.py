@@ -1075,6 +1075,12 @@ class PolicyInForce(TypedDict):
     """Names there are."""
 
 
+PreemptReason = Literal[
+    "rank", "allocation", "fair-share", "overdue", "stalled", "drained", "quarantined", "leased", ""
+]
+"""Why a slot is taken from a job before its task is done; whoever decides it says so."""
+
+
 class PriceInForce(TypedDict):
     """The price policy in force, and those there are."""
 
@@ -1554,8 +1560,10 @@ class Taken(TypedDict):
     """Board time."""
     slot: int
     """Which slot."""
+    reason: PreemptReason
+    """Which rule of a policy took it, or who else did."""
     words: str
-    """Why, as far as you may know."""
+    """Why, and who had it next, as far as you may know."""
 
 
 class Task(TypedDict):

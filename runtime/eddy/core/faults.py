@@ -20,6 +20,7 @@ class Fault(str, enum.Enum):
     FIREWALL_TRIP = "firewall-trip"
     FULL_DISK = "full-disk"
     STORAGE = "storage-failed"
+    DAMAGED_FILE = "damaged-file"
     SLOW_CLIENT = "slow-client"
     BROKEN_UPLOAD = "broken-upload"
     CLOCK_JUMP = "clock-jump"

@@ -11,7 +11,7 @@ from typing import Any
 from eddy.core.errors import InvalidRequest
 
 MEDIA_TYPE = "application/vnd.eddy.frame"
-MOST_HEAD_BYTES = 4 << 20
+MAX_HEAD_BYTES = 4 << 20
 _LENGTH = struct.Struct("<I")
 
 
@@ -34,7 +34,7 @@ def split_frame(message: bytes) -> tuple[bytes, bytes]:
     """
     if len(message) >= _LENGTH.size:
         (length,) = _LENGTH.unpack_from(message)
-        if length <= min(MOST_HEAD_BYTES, len(message) - _LENGTH.size):
+        if length <= min(MAX_HEAD_BYTES, len(message) - _LENGTH.size):
             end = _LENGTH.size + length
             return message[_LENGTH.size : end], message[end:]
     allowed = "the length of a head (4 bytes, little endian), the head in JSON, then bytes"

@@ -17,13 +17,13 @@ from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTas
 from eddy.core.errors import InvalidRequest
 from eddy.core.graphs import topological_order
 
-MOST_FORMS = 32
+MAX_FORMS = 32
 """Forms of one application that are looked at."""
 
 
 @lru_cache(maxsize=256)
 def list_forms(application: Application) -> tuple[Application, ...]:
-    """An application as it is, then its other forms: of more fused tasks first, `MOST_FORMS` at most."""
+    """An application as it is, then its other forms: of more fused tasks first, `MAX_FORMS` at most."""
     return (application, *(fuse_tasks(application, chosen) for chosen in _choices(application.fused)))
 
 
@@ -42,20 +42,20 @@ def select_form(application: Application, form: str) -> Application:
 
 def _choices(tasks: Sequence[FusedTask]) -> list[tuple[FusedTask, ...]]:
     """Choices of tasks that do not overlap, of more tasks first: the first ones found where there are too many."""
-    found = list(islice(_apart(tuple(tasks), frozenset()), MOST_FORMS))
-    return sorted((chosen for chosen in found if chosen), key=len, reverse=True)[: MOST_FORMS - 1]
+    found = list(islice(_disjoint_choices(tuple(tasks), frozenset()), MAX_FORMS))
+    return sorted((chosen for chosen in found if chosen), key=len, reverse=True)[: MAX_FORMS - 1]
 
 
-def _apart(tasks: tuple[FusedTask, ...], covered: frozenset[str]) -> Iterator[tuple[FusedTask, ...]]:
+def _disjoint_choices(tasks: tuple[FusedTask, ...], covered: frozenset[str]) -> Iterator[tuple[FusedTask, ...]]:
     """Every choice of tasks that cover nothing twice, () last."""
     if not tasks:
         yield ()
         return
     first, rest = tasks[0], tasks[1:]
     if covered.isdisjoint(first.covers):
-        for others in _apart(rest, covered | set(first.covers)):
+        for others in _disjoint_choices(rest, covered | set(first.covers)):
             yield (first, *others)
-    yield from _apart(rest, covered)
+    yield from _disjoint_choices(rest, covered)
 
 
 def fuse_tasks(application: Application, chosen: Sequence[FusedTask]) -> Application:

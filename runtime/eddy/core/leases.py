@@ -93,6 +93,7 @@ class LeaseRecord:
         notice: Why it ends earlier than asked; "" where it does not.
         cause: Why it ended, or is to end; "" before.
         ended_unix_s: When it did; None before.
+        reloaded: Slots that its holder had loaded with something else than what the lease was asked for with.
     """
 
     number: int
@@ -107,6 +108,7 @@ class LeaseRecord:
     notice: str = ""
     cause: str = ""
     ended_unix_s: float | None = None
+    reloaded: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ import unicodedata
 
 from eddy.core.units import format_bytes
 
-MOST_NAME, MOST_NAME_BYTES = 63, 189
-MOST_VALUE, MOST_VALUE_BYTES = 64, 192
+MAX_NAME, MAX_NAME_BYTES = 63, 189
+MAX_VALUE, MAX_VALUE_BYTES = 64, 192
 """Characters, and bytes in UTF-8."""
 SIGNS = "_./-"
 """What the name of a label may have beside letters and digits."""
@@ -24,15 +24,15 @@ SPACES = " \u3000"
 JOINERS = "\u200c\u200d"
 """They join letters, or keep them apart, as several scripts are written."""
 NAME_WORDS = (
-    f"must begin with a letter or digit, and have up to {MOST_NAME} letters, digits and `{SIGNS}`"
-    f" ({format_bytes(MOST_NAME_BYTES)})"
+    f"must begin with a letter or digit, and have up to {MAX_NAME} letters, digits and `{SIGNS}`"
+    f" ({format_bytes(MAX_NAME_BYTES)})"
 )
-TEXT_WORDS = f"must be up to {MOST_VALUE} printable characters ({format_bytes(MOST_VALUE_BYTES)})"
+TEXT_WORDS = f"must be up to {MAX_VALUE} printable characters ({format_bytes(MAX_VALUE_BYTES)})"
 """What a form allows, as the end of a sentence."""
 
 
-_PLAIN_NAME = re.compile(f"[A-Za-z0-9][A-Za-z0-9{re.escape(SIGNS)}]{{0,{MOST_NAME - 1}}}")
-_PLAIN_VALUE = re.compile(f"[ -~]{{0,{MOST_VALUE}}}")
+_PLAIN_NAME = re.compile(f"[A-Za-z0-9][A-Za-z0-9{re.escape(SIGNS)}]{{0,{MAX_NAME - 1}}}")
+_PLAIN_VALUE = re.compile(f"[ -~]{{0,{MAX_VALUE}}}")
 """What most are: it is taken at once, for each submission has some."""
 
 
@@ -51,9 +51,9 @@ def label_name(text: str) -> str:
         return text
     found = normalize_text(text)
     first = unicodedata.category(found[0]) if found else ""
-    if not (first[:1] == "L" or first == "Nd") or not all(map(_of_name, found)) or not _bounded(found, MOST_NAME_BYTES):
+    if not (first[:1] == "L" or first == "Nd") or not all(map(_of_name, found)) or not _bounded(found, MAX_NAME_BYTES):
         raise ValueError(NAME_WORDS)
-    if len(found) > MOST_NAME or not _joined(found):
+    if len(found) > MAX_NAME or not _joined(found):
         raise ValueError(NAME_WORDS)
     return found
 
@@ -68,9 +68,9 @@ def label_value(text: str) -> str:
         return text
     found = normalize_text(text)
     begins_well = not found or unicodedata.category(found[0])[0] != "M"
-    if not begins_well or not all(map(_printable, found)) or not _bounded(found, MOST_VALUE_BYTES):
+    if not begins_well or not all(map(_printable, found)) or not _bounded(found, MAX_VALUE_BYTES):
         raise ValueError(TEXT_WORDS)
-    if len(found) > MOST_VALUE or not _joined(found):
+    if len(found) > MAX_VALUE or not _joined(found):
         raise ValueError(TEXT_WORDS)
     return found
 

@@ -267,7 +267,7 @@ class JobEventKind(str, enum.Enum):
     RESULT = "result"
     """All tasks are done with an item and its outputs are committed."""
     PREEMPT = "preempt"
-    """The slot was taken at a batch boundary: by the policy, or, where `detail` is ``drained``, to be given to none."""
+    """The slot was taken at a batch boundary; `detail` is an `eddy.core.slots.PreemptReason` value."""
     RELEASE = "release"
     """The slot was given back."""
     DROPPED = "dropped"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-MOST_AFTER = 64
+MAX_AFTER = 64
 """Commands that one command may name as those it comes after."""
 
 
@@ -94,7 +94,7 @@ class OnPressure(str, enum.Enum):
 LEAST_BYTES, MOST_BYTES = 1 << 20, 1 << 30
 """Bounds of a session's memory: a program and its stacks need some, and cores see no more."""
 DEFAULT_BYTES = 16 << 20
-DEFAULT_IDLE_S, MOST_IDLE_S = 600.0, 86400.0
+DEFAULT_IDLE_S, MAX_IDLE_S = 600.0, 86400.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,31 @@ class Control(str, enum.Enum):
     """``ap_ctrl_none``: it has neither; nothing says when an item has ended, so no task can run on it."""
 
 
+class PreemptReason(str, enum.Enum):
+    """Why a slot is taken from a job before its task is done; whoever decides it says so."""
+
+    RANK = "rank"
+    """By the policy's rank, a task that may be given the slot counts enough more than the one that had it."""
+    ALLOCATION = "allocation"
+    """The job had more slots than the policy allocated to it, and another had fewer."""
+    FAIR_SHARE = "fair-share"
+    """A tenant that was served less, by weight, asked for a slot."""
+    OVERDUE = "overdue"
+    """An older job of the same tenant was overdue and had no slot."""
+    STALLED = "stalled"
+    """The task waited in its slot for others that had none: it would have waited for ever."""
+    DRAINED = "drained"
+    """An operator drained the slot."""
+    MAINTENANCE = "maintenance"
+    """The slot was drained for a maintenance window."""
+    QUARANTINED = "quarantined"
+    """The slot was drained because it kept failing."""
+    LEASED = "leased"
+    """A person leased the slot."""
+    UNRECORDED = ""
+    """Unknown: the event was written by a version that did not record which rule of the policy it was."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlotDescription:
     """One reconfigurable partition of a board.

@@ -22,7 +22,7 @@ from eddy.core.errors import StorageDamaged, StorageFailed, StorageFull, Storage
 from eddy.core.units import format_size
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
-LEAST_FREE_BYTES = 1 << 20
+MIN_FREE_BYTES = 1 << 20
 """With less room than this a write is tried before it is said that all is well."""
 TRIES, PAUSE_S = 6, 0.05
 """How often a lock is tried for: whoever has it may be about to end, or may only look at it (`read_lock_holder`)."""

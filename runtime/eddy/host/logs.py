@@ -86,7 +86,7 @@ class Outlet(io.RawIOBase):
             try:
                 self._begin()
                 while left:
-                    left = left[self._put(left) :]
+                    left = left[self._write_some(left) :]
             except OSError as error:
                 self._drop(bytes(left), error)
         return len(whole)
@@ -103,10 +103,10 @@ class Outlet(io.RawIOBase):
             text += f"{render({**facts, 'lines': count}, _form)}\n"
         said = memoryview(text.encode())
         while said:
-            said = said[self._put(said) :]
+            said = said[self._write_some(said) :]
         self._unsaid = 0
 
-    def _put(self, data: memoryview) -> int:
+    def _write_some(self, data: memoryview) -> int:
         """Write the beginning of some bytes; answers how many.
 
         Raises:

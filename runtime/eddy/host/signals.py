@@ -92,7 +92,7 @@ def catch_signals() -> Iterator[None]:
 @contextmanager
 def raise_on_signal() -> Iterator[None]:
     """Let a signal raise `Stopped` while the block runs, or as it is entered, if one has come already."""
-    catcher = _mine()
+    catcher = _own_catcher()
     if catcher is None:
         yield
         return
@@ -107,7 +107,7 @@ def raise_on_signal() -> Iterator[None]:
 @contextmanager
 def call_on_signal(act: Callable[[], None]) -> Iterator[None]:
     """Let each signal call `act` while the block runs, and once as it is entered, if one has come already."""
-    catcher = _mine()
+    catcher = _own_catcher()
     if catcher is None:
         yield
         return
@@ -123,7 +123,7 @@ def call_on_signal(act: Callable[[], None]) -> Iterator[None]:
 @contextmanager
 def call_on_reload(act: Callable[[], None] | None) -> Iterator[None]:
     """Let SIGHUP call `act` while the block runs, and end nothing; as any other signal where `act` is None."""
-    catcher = _mine()
+    catcher = _own_catcher()
     if catcher is None:
         yield
         return
@@ -140,11 +140,11 @@ def check() -> None:
     Raises:
         Stopped: One has.
     """
-    catcher = _mine()
+    catcher = _own_catcher()
     if catcher is not None and catcher.number:
         raise Stopped(catcher.number)
 
 
-def _mine() -> _Catcher | None:
+def _own_catcher() -> _Catcher | None:
     """The catcher, for the one thread that signals reach."""
     return _catcher if threading.current_thread() is threading.main_thread() else None

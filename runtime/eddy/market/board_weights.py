@@ -16,7 +16,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 ROUNDS = 400
 """Rounds of proportional response. Its error falls as 1 over their number at worst."""
-LEAST_PART = 1e-3
+MIN_PART = 1e-3
 """Of its weight that a tenant bids in any case, in equal parts for each board it wants cores of."""
 
 
@@ -62,7 +62,7 @@ def split_bids(weights: Floats, wants: Floats, capacity: Floats, others: Floats,
     """
     here = wants > 0
     boards = here.sum(axis=1, keepdims=True)
-    least = LEAST_PART * here / np.maximum(boards, 1)
+    least = MIN_PART * here / np.maximum(boards, 1)
     part = here * capacity
     bids: Floats = weights[:, None] * here / np.maximum(boards, 1.0)
     for _ in range(rounds):

@@ -22,12 +22,12 @@ from eddy.market.newton_steps import solve_moves
 from eddy.market.problem import Array, Market
 from eddy.market.smoothed import HALF, ONE, ZERO, DemandSample, Row, SmoothedDemand
 
-MOST_ENTRIES = 1_000
+MAX_ENTRIES = 1_000
 """Tenants times clusters up to which the path is followed: this many take some ten seconds."""
 _DIGITS = 60
 _ENDS = tuple(Decimal(end).ln() for end in ("1e-12", "1e-16", "1e-20"))
 """Log epsilon where the answer may be good enough, tried in turn."""
-_MOST_LOOKS, _MORE_LOOKS = 800, 40_000
+_MAX_LOOKS, _MORE_LOOKS = 800, 40_000
 """Looks at demand at most: so many, and the second over the market's entries, which make each look slow."""
 _NEAR, _SPENT, _POLISHED = Decimal("1e-3"), Decimal("1e-14"), Decimal("1e-19")
 _SHORTEST, _LONGEST = Decimal("1e-12"), Decimal(4)
@@ -36,7 +36,7 @@ _ON = Decimal("1e-7"), Decimal("1e-3")
 """How near to the path a place is on it, tried in turn. What is off may not show in demand where this is flat, and once
 epsilon is less it is too late to go back: demand is then steps. Where slopes are next to singular nothing is that near.
 """
-_MOST_RISE = Decimal(3)
+_MAX_RISE = Decimal(3)
 """Most by which a log price changes in a step at the beginning."""
 
 
@@ -44,7 +44,7 @@ def refine_exact(market: Market) -> Iterator[tuple[tuple[Array, Array], int]]:
     """Shares and prices, better ones each time, with the looks at demand they took; none where the path was lost.
 
     Args:
-        market: Every cluster of it is wanted; of at most `MOST_ENTRIES`.
+        market: Every cluster of it is wanted; of at most `MAX_ENTRIES`.
     """
     for on in _ON:
         yield from _ends_of(market, on)
@@ -114,7 +114,7 @@ class _Path:
                 return
             right = [-log * (1 + z) for log, z in zip(logs, self.look.excess, strict=True)]
             move = solve_moves(self.look, right)
-            part = min(ONE, _MOST_RISE / max(map(abs, move[: self.m])))
+            part = min(ONE, _MAX_RISE / max(map(abs, move[: self.m])))
             while part > _SHORTEST:
                 bounded = [max(min(part * each, _LONGEST), -_LONGEST) for each in move]
                 place = self._suited([a + b for a, b in zip(self.place, bounded, strict=True)])
@@ -126,7 +126,7 @@ class _Path:
 
     def reach(self, end: Decimal) -> tuple[Array, Array] | None:
         """Shares and prices where log epsilon is at most `end`; None where the path is lost."""
-        most = _MOST_LOOKS + _MORE_LOOKS // (self.n * self.m)
+        most = _MAX_LOOKS + _MORE_LOOKS // (self.n * self.m)
         while self.place[self.m] > end:
             if self.demand.looks > most or not self._step():
                 return None

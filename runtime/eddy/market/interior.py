@@ -17,7 +17,7 @@ import numpy as np
 from eddy.market.pieces import Move, Pieces, direction
 from eddy.market.problem import Array, Mask
 
-MOST_STEPS = 250
+MAX_STEPS = 250
 _NEAR = 1e-9
 """From here on steps are whole; one that is not has met the end of double precision and is taken back."""
 _LAST = 1e-14
@@ -123,7 +123,7 @@ def follow(pieces: Pieces, together: bool = False) -> tuple[_Point, int]:
     size = live.sum() + bounded.sum()
     aim = 0.3
     steps = 0
-    while steps < (2 * MOST_STEPS if together else MOST_STEPS):
+    while steps < (2 * MAX_STEPS if together else MAX_STEPS):
         room = np.where(bounded, at.room, 0.0)
         mean = float(((at.length * at.low + room * at.high) / at.unit).sum() / size)
         if mean < _LAST:

@@ -19,7 +19,7 @@ import numpy as np
 
 from eddy.market.problem import Array, Market, Mask
 
-MOST_STEPS = 60
+MAX_STEPS = 60
 _ENOUGH = 0.35
 """A step after which more than this part of the excess is left asks for new slopes."""
 _LONGEST = 1.5
@@ -110,7 +110,7 @@ def newton(
     """
     demand, capacity = Demand(market, q), market.capacity
     before, step, shown = np.inf, None, None
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         wished = demand.at(q)
         off = float(np.abs(wished / capacity - 1).max())
         if not off < np.inf:

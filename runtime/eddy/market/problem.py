@@ -144,7 +144,7 @@ def examine_market(
     speed = _array(throughput, "throughput", 2)
     shares = _array(weights, "weights", 1)
     pes = _array(capacity, "capacity", 1)
-    _agree(fraction, speed, shares, pes)
+    _check_shapes(fraction, speed, shares, pes)
     seen = scan(fraction, speed) or _looked_at(fraction, speed)
     _bounded(shares, "weights", _LEAST, _LARGEST, False, "above 0, from 1e-50 to 1e100")
     _bounded(pes, "capacity", _LEAST, _LARGEST, False, "above 0 PEs, from 1e-50 to 1e100")
@@ -166,7 +166,7 @@ def _looked_at(fraction: Array, speed: Array) -> Scan:
     return Scan(speed.any(axis=0), bool(fraction.max() > CURVED))
 
 
-def _agree(fraction: Array, speed: Array, weights: Array, capacity: Array) -> None:
+def _check_shapes(fraction: Array, speed: Array, weights: Array, capacity: Array) -> None:
     """Refuse a market of nobody or of nothing, and shapes that differ; named is the one that differs from the rest."""
     sizes, shape = {"weights": len(weights), "capacity": len(capacity)}, (len(weights), len(capacity))
     for name, size in sizes.items():

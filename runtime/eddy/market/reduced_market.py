@@ -19,9 +19,9 @@ from eddy.market.problem import Array, Market, Mask
 from eddy.market.result import complete_result
 from eddy.market.utility import marginal
 
-MOST_KEPT = 4_000
+MAX_KEPT = 4_000
 """Entries up to which the path is followed."""
-MOST_ELIMINATED = 200
+MAX_ELIMINATED = 200
 """Tenants or clusters, whichever are fewer: a step along the path eliminates as many unknowns."""
 _LIKELY, _MISSED = 0.3, 0.9
 """Part of what a tenant's money is worth to it that its first PE of a cluster must be worth over its price: to be kept
@@ -30,7 +30,7 @@ _SPENT = 1e-3, 1e-9
 """Part of its budget that a tenant spends where its money says what it is worth: nearly, and exactly."""
 _BUYERS = 3
 """Tenants that are kept for every cluster: those that it is worth most to."""
-_MOST_ROUNDS = 6
+_MAX_ROUNDS = 6
 _EXACT, _SOLVED = 1e-11, 1e-9
 """Residual of a round after which its path is followed no further, and that the next round asks for."""
 
@@ -43,12 +43,12 @@ def narrow_prices(market: Market, prices: Array, shares: Array) -> Iterator[tupl
         prices: Near those of the market, (m,).
         shares: At these prices, (n, m).
     """
-    if min(market.fraction.shape) > MOST_ELIMINATED:
+    if min(market.fraction.shape) > MAX_ELIMINATED:
         return
     wanted = market.throughput > 0
     kept = wanted & _likely(market, prices, shares)
-    for _ in range(_MOST_ROUNDS):
-        if kept.sum() > MOST_KEPT:
+    for _ in range(_MAX_ROUNDS):
+        if kept.sum() > MAX_KEPT:
             return
         part = replace(market, throughput=np.where(kept, market.throughput, 0.0))
         least = np.inf
@@ -62,19 +62,19 @@ def narrow_prices(market: Market, prices: Array, shares: Array) -> Iterator[tupl
                 break
         if least > _SOLVED:
             return
-        spent = _worth(market, prices, shares, _SPENT[1]).min(axis=1)
-        missed = wanted & ~kept & (_first(market) / prices > _MISSED * spent[:, None])
+        spent = _bought_utility(market, prices, shares, _SPENT[1]).min(axis=1)
+        missed = wanted & ~kept & (_initial_marginal(market) / prices > _MISSED * spent[:, None])
         if not missed.any():
             return
         kept |= missed
 
 
-def _first(market: Market) -> Array:
+def _initial_marginal(market: Market) -> Array:
     """Marginal utility of nothing, (n, m)."""
     return market.throughput if market.utility == "deliverable" else market.throughput / market.fraction
 
 
-def _worth(market: Market, prices: Array, shares: Array, part: float) -> Array:
+def _bought_utility(market: Market, prices: Array, shares: Array, part: float) -> Array:
     """Utility that money spent buys, (n, m); infinite where a tenant spends less than a part of its budget."""
     less, _ = marginal(market, shares)
     return np.asarray(np.where(shares * prices > part * market.budgets[:, None], less / prices, np.inf))
@@ -82,9 +82,9 @@ def _worth(market: Market, prices: Array, shares: Array, part: float) -> Array:
 
 def _likely(market: Market, prices: Array, shares: Array) -> Mask:
     """What is bought, or worth nearly what is, and for every cluster those tenants that it is worth most to."""
-    worth = _worth(market, prices, shares, _SPENT[0])
+    worth = _bought_utility(market, prices, shares, _SPENT[0])
     bought = np.isfinite(worth)
-    over = _first(market) / prices
+    over = _initial_marginal(market) / prices
     # Who spends nothing yet is kept wherever it is not much worse off than at its best.
     best = np.where(bought.any(axis=1), np.where(bought, worth, 0.0).max(axis=1), over.max(axis=1))
     relative = over / best[:, None]

@@ -14,7 +14,7 @@ import numpy as np
 from eddy.market.problem import Array, Market
 from eddy.market.result import Equilibrium, History, certify, complete_result
 
-MOST_ROUNDS = 1_000_000
+MAX_ROUNDS = 1_000_000
 _LOOK_EVERY = 16
 """Rounds between looks at the certificate, which costs as much as a round or two."""
 
@@ -72,7 +72,7 @@ def run_proportional_response(
     tol: float,
     start: Array | None = None,
     epsilon: float | None = None,
-    most_rounds: int = MOST_ROUNDS,
+    most_rounds: int = MAX_ROUNDS,
     keep: bool = False,
 ) -> Equilibrium:
     """Rounds of bids until the certificate's residual is at most `tol`.

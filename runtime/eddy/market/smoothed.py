@@ -21,7 +21,7 @@ from eddy.market.problem import Market
 
 Row = list[Decimal]
 ZERO, ONE, TWO, HALF = Decimal(0), Decimal(1), Decimal(2), Decimal("0.5")
-_MOST_TRIES = 400
+_MAX_TRIES = 400
 _BEND = 10
 """Part of epsilon, over the cluster's PEs, by which F is less than 1 at least: one in so many."""
 
@@ -127,7 +127,7 @@ class SmoothedDemand:
         What it spends grows with w: Newton steps between bounds that close in.
         """
         low = high = ZERO
-        for count in range(_MOST_TRIES):
+        for count in range(_MAX_TRIES):
             _, spent = self._bought(i, w, price, epsilon)
             if abs(spent.over) < exact * self.budgets[i]:
                 break

@@ -20,14 +20,14 @@ import numpy.typing as npt
 from eddy.core.errors import InvalidRequest
 from eddy.market import compiled
 from eddy.market.compiled import CURVED, Scan, WarmStart
-from eddy.market.exact import MOST_ENTRIES, refine_exact
+from eddy.market.exact import MAX_ENTRIES, refine_exact
 from eddy.market.fairness import sharing_incentive
 from eddy.market.interior import finish, follow
 from eddy.market.newton import newton, sample
 from eddy.market.pieces import Pieces, make_pieces
 from eddy.market.problem import Array, Market, array_of, examine_market, name_of, number_of
 from eddy.market.reduced_market import narrow_prices
-from eddy.market.response import MOST_ROUNDS, run_proportional_response
+from eddy.market.response import MAX_ROUNDS, run_proportional_response
 from eddy.market.result import Equilibrium, complete_result
 
 EXACT = 1e-9
@@ -63,7 +63,7 @@ Near = Callable[[Market, Array], "Array | None"]
 """Prices of a market, nearly, from prices to begin with; None where the steps lead nowhere."""
 _FIRST, _GROWS, _SHRINKS = 0.5, 1.5, 0.5
 """Length of the first step of the power, and what a step that led somewhere, or nowhere, makes of the next."""
-_MOST_MARKETS = 40
+_MAX_MARKETS = 40
 
 
 def approach_prices(market: Market, near: Near) -> Array | None:
@@ -73,14 +73,14 @@ def approach_prices(market: Market, near: Near) -> Array | None:
         market: Every F below 1, `utility` "amdahl", every cluster wanted.
         near: Solves each market on the way, from the last one's prices.
     """
-    even = _between(market, 0.0)
+    even = _scale_capacity(market, 0.0)
     prices = near(even, np.full(len(even.capacity), 1 / even.capacity.sum()))
     power, length = 0.0, _FIRST
-    for _ in range(_MOST_MARKETS):
+    for _ in range(_MAX_MARKETS):
         if prices is None or power == 1:
             return prices
         after = min(1.0, power + length)
-        there = _between(market, after)
+        there = _scale_capacity(market, after)
         found = near(there, prices / float(prices @ there.capacity))
         if found is None:
             length *= _SHRINKS
@@ -89,7 +89,7 @@ def approach_prices(market: Market, near: Near) -> Array | None:
     return None
 
 
-def _between(market: Market, power: float) -> Market:
+def _scale_capacity(market: Market, power: float) -> Market:
     """The market with capacities, over their geometric mean, raised to a power."""
     middle = np.exp(np.log(market.capacity).mean())
     return replace(market, capacity=middle * (market.capacity / middle) ** power)
@@ -136,7 +136,7 @@ def equilibrium(
     *,
     start: npt.ArrayLike | Equilibrium | None = None,
     epsilon: float | None = None,
-    most_rounds: int = MOST_ROUNDS,
+    most_rounds: int = MAX_ROUNDS,
     history: bool = False,
     in_digits: bool = True,
 ) -> Equilibrium:
@@ -207,7 +207,7 @@ def _solve(market: Market, seen: Scan, how: _How) -> Equilibrium:
         first = None if how.first is None else np.sqrt(how.first)
         # The markets on the way to this one take a while in numpy, and hardly any time in C.
         ways: list[Callable[[], Equilibrium | None]] = [
-            lambda: _exactly(market, seen, how),
+            lambda: _solve_compiled(market, seen, how),
             lambda: _by_steps(market, seen, how),
             lambda: _by_prices(market, how.tol, first, inverse),
         ]
@@ -219,7 +219,7 @@ def _solve(market: Market, seen: Scan, how: _How) -> Equilibrium:
     if found.residual <= how.tol:
         return found
     if how.in_digits:
-        whole = market.fraction.size <= MOST_ENTRIES
+        whole = market.fraction.size <= MAX_ENTRIES
         better = _end_of_path(
             market, refine_exact(market) if whole else narrow_prices(market, found.prices, found.shares)
         )
@@ -243,7 +243,7 @@ def _compiled(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
     return complete_result(market, prices / (prices @ market.capacity), shares, passes, kept=then)
 
 
-def _exactly(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
+def _solve_compiled(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
     """By the compiled Newton, and on from there in numpy where budgets are too small for its sums."""
     found = _compiled(market, seen, how)
     if found is None or found.residual <= how.tol:
@@ -269,7 +269,7 @@ def _by_steps(market: Market, seen: Scan, how: _How) -> Equilibrium | None:
         return None
     if seen.marks is None:
         return _by_prices(market, how.tol, np.sqrt(prices), None)
-    return _exactly(market, seen, replace(how, first=prices, kept=None))
+    return _solve_compiled(market, seen, replace(how, first=prices, kept=None))
 
 
 def _by_prices(market: Market, tol: float, first: Array | None, inverse: Array | None) -> Equilibrium | None:

@@ -30,11 +30,11 @@ from eddy.model.progress import ClusterEpoch, ProgressCurve, has_counts, linear_
 from eddy.model.slowdown import SharedRunCounters, predict
 
 Floats = npt.NDArray[np.float64]
-_MOST_WAITING = 256.0
+_MAX_WAITING = 256.0
 """Reads of a core under way, where cores never waited so that it cannot be known."""
 _STEPS = 16
 """Halvings of the interval in which the memory's load lies."""
-_LEAST_SUPPLY = 0.05
+_MIN_SUPPLY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +136,16 @@ class EddySlowdown:
         work = max(time - sharing.memory_stall_cycles / reads, 1e-9)
         took = sharing.read_cycles / reads if sharing.read_cycles else _idle(sharing.cache_hits / reads, c) + wait
         idled = time**8 - work**8
-        waiting = took / idled ** (1 / 8) if idled > 0 else _MOST_WAITING
+        waiting = took / idled ** (1 / 8) if idled > 0 else _MAX_WAITING
         asked = misses + stores
         used = epoch.law.utilisation(sharing.hit_rate) + c.supply_offset - c.store_cost * stores / max(asked, 1e-9)
         peak = epoch.law.peak_bytes_per_s / (epoch.machine.clock_hz * epoch.machine.request_bytes)
         return _Tenant(
             work,
-            min(waiting, _MOST_WAITING),
+            min(waiting, _MAX_WAITING),
             asked / reads,
             _idle(hits / reads, c),
-            peak * min(max(used, _LEAST_SUPPLY), 1.0),
+            peak * min(max(used, _MIN_SUPPLY), 1.0),
             sharing.instructions / reads,
         )
 
@@ -153,7 +153,7 @@ class EddySlowdown:
         """W of the epoch by the requests that were served, for boards that do not count how long reads took."""
         peak = epoch.law.peak_bytes_per_s / (epoch.machine.clock_hz * epoch.machine.request_bytes)
         load = sum(
-            each.requests / each.cycles / (peak * max(epoch.law.utilisation(each.hit_rate), _LEAST_SUPPLY))
+            each.requests / each.cycles / (peak * max(epoch.law.utilisation(each.hit_rate), _MIN_SUPPLY))
             for each in shared
         )
         load = min(load, 0.98)
@@ -190,7 +190,7 @@ class _NumpyCurves:
 
 def _speeds_of_all(tenants: list[_Tenant], had: list[float], cores: int, constants: QueueConstants) -> _Curves:
     """Compiled where that runs and has room."""
-    if queue_compiled.LIBRARY is None or len(tenants) > queue_compiled.MOST_TENANTS:
+    if queue_compiled.LIBRARY is None or len(tenants) > queue_compiled.MAX_TENANTS:
         return _NumpyCurves(tenants, had, cores, constants)
     return queue_compiled.Curves(tenants, had, cores, constants.wait_cycles)
 

@@ -34,7 +34,7 @@ class MeasuredPredictor:
     def predict(self, epoch: ClusterEpoch) -> tuple[ProgressCurve | None, ...]:
         """As the model does, through what was measured."""
         found = zip(epoch.tenants, self.model.predict(epoch), strict=True)
-        return tuple(_through(sharing, curve, epoch.machine.cores) for sharing, curve in found)
+        return tuple(_scale_curve(sharing, curve, epoch.machine.cores) for sharing, curve in found)
 
 
 def measure_progress(sharing: SharedRunCounters) -> float | None:
@@ -44,7 +44,7 @@ def measure_progress(sharing: SharedRunCounters) -> float | None:
     return min(sharing.alone_cycles / sharing.cycles, 1.0)
 
 
-def _through(sharing: SharedRunCounters | None, curve: ProgressCurve | None, cores: int) -> ProgressCurve | None:
+def _scale_curve(sharing: SharedRunCounters | None, curve: ProgressCurve | None, cores: int) -> ProgressCurve | None:
     progress = None if sharing is None else measure_progress(sharing)
     if progress is None or sharing is None or sharing.cores <= 0:
         return curve

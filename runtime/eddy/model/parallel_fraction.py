@@ -154,20 +154,6 @@ def speedup(fraction: float, share: float, throughput: float = 1.0) -> float:
     return throughput * share / (share * (1.0 - fraction) + fraction)
 
 
-def configuration_speedup(
-    fractions: Sequence[float], shares: Sequence[float], throughputs: Sequence[float] | None = None
-) -> float:
-    """The sum over the clusters of a configuration, (3.3).
-
-    Args:
-        fractions: F on each cluster.
-        shares: PEs on each cluster.
-        throughputs: f/f_base of each cluster; None for ones.
-    """
-    factors = throughputs if throughputs is not None else [1.0] * len(shares)
-    return sum(speedup(f, x, t) for f, x, t in zip(fractions, shares, factors, strict=True))
-
-
 def predict(time: float, fraction: float, measured_on: float, asked_for: float, throughput: float = 1.0) -> float:
     """Time on another number of PEs, by (3.1).
 

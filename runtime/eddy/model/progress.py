@@ -9,7 +9,7 @@ learned before are its fields, and nothing is remembered between calls.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Protocol
@@ -133,15 +133,3 @@ class HsmPredictor:
         groups = math.inf if sharing.groups is None else max(sharing.groups, 1)
         curve = linear_curve(found.progress, sharing.cores, epoch.machine.cores, groups)
         return ProgressCurve(curve.progress, curve.by_cores, found.memory_bound)
-
-
-def mean_error(predicted: Sequence[float], measured: Sequence[float]) -> tuple[float, float]:
-    """Mean and worst absolute relative error, ARE of [001] 2.3.
-
-    Raises:
-        ValueError: Lengths differ, nothing to compare, or a measured progress is not positive.
-    """
-    if len(predicted) != len(measured) or not measured or min(measured) <= 0:
-        raise ValueError("errors need as many predictions as measurements, and positive measurements")
-    errors = [abs(p - m) / m for p, m in zip(predicted, measured, strict=True)]
-    return sum(errors) / len(errors), max(errors)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-MOST_TENANTS = 64
+MAX_TENANTS = 64
 """That the object has room for."""
 
 

@@ -19,7 +19,7 @@ from eddy.core.errors import InvalidRequest
 PUBLIC, NONE, ANY = "public", "none", "any"
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-MOST_TARGET = 500
+MAX_TARGET = 500
 _UNICAST_6 = ipaddress.ip_network("2000::/3")
 """What IANA gives out of IPv6 ("Internet Protocol Version 6 Address Space"); all else is local, reserved or unused, as
 ::/8 with NAT64's 64:ff9b::/96, 5f00::/16, fc00::/7, fe80::/10 and ff00::/8."""
@@ -153,7 +153,7 @@ def parse_webhook(target: str) -> WebhookTarget:
     """
     allowed = "https://HOST/PATH, http://HOST/PATH or mailto:NAME@HOST"
     wrong = InvalidRequest(f"{target!r:.100} is no target; give {allowed}.", field="target", allowed=allowed)
-    if len(target) > MOST_TARGET or not target.isascii() or any(letter <= " " or letter == "\x7f" for letter in target):
+    if len(target) > MAX_TARGET or not target.isascii() or any(letter <= " " or letter == "\x7f" for letter in target):
         raise wrong
     try:
         parts = urlsplit(target)
@@ -177,7 +177,7 @@ def parse_mail(target: str) -> tuple[str, str]:
     """
     address = target.removeprefix("mailto:")
     found = _MAIL.fullmatch(address)
-    if found is None or len(target) > MOST_TARGET:
+    if found is None or len(target) > MAX_TARGET:
         allowed = "mailto:NAME@HOST"
         raise InvalidRequest(f"{target!r:.100} is no mail address; give {allowed}.", field="target", allowed=allowed)
     return address, found.group(1)

@@ -19,7 +19,7 @@ CONNECT_S, ATTEMPT_S = 5.0, 15.0
 """Wall seconds for a connection, and for all of an attempt."""
 GONE = 410
 """What a receiver answers that wants no more."""
-MOST_ANSWER_BYTES = 4096
+MAX_ANSWER_BYTES = 4096
 """Bytes of an answer that are read, so that the connection ends in order; nothing of them is kept or shown."""
 
 
@@ -81,7 +81,7 @@ async def post(target: str, headers: dict[str, str], body: bytes, rules: TargetR
     except ssl.SSLError as failure:
         return Outcome(False, said=f"TLS failed: {failure.reason or 'the certificate is not accepted'}")
     except (httpx.HTTPError, OSError) as failure:
-        return Outcome(False, said=_words(failure))
+        return Outcome(False, said=_describe_failure(failure))
 
 
 async def _post(
@@ -126,11 +126,11 @@ async def _read_some(answer: httpx.Response) -> None:
     size = 0
     async for part in answer.aiter_raw():
         size += len(part)
-        if size >= MOST_ANSWER_BYTES:
+        if size >= MAX_ANSWER_BYTES:
             return
 
 
-def _words(failure: Exception) -> str:
+def _describe_failure(failure: Exception) -> str:
     """What went wrong, without addresses: a tenant is not told what its name means inside the operator's network."""
     if isinstance(failure, httpx.ConnectTimeout):
         return f"no connection within {CONNECT_S:g} s"

@@ -9,13 +9,13 @@ from typing import Any
 
 from eddy.gpu.programs.image import KINDS, ORDERS
 from eddy.gpu.programs.shape import ClusterShape
-from eddy.opencl.geometry import Geometry, packed, runs
+from eddy.opencl.geometry import Geometry, packed, pieces
 from eddy.opencl.session_port import BufferPart, CommandEvent, ImageView, LocalBytes, Session
 from eddy.opencl.standard import number
 from eddy.opencl.wire import Operation, Reader
 
-SPARSE = 4
-"""A region of rows is read in one piece, gaps included, where it has at most so many times its bytes."""
+PIECE_BYTES = 4 << 20
+"""Of a region of several rows that travels as one command."""
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class StartedCommand:
     Attributes:
         id: The library's.
         events: Of the session, all of which have to end.
-        landing: Where bytes that are read go in the arena, piece by piece; empty for none.
+        landing: Where bytes that are read go in the arena; empty for none.
     """
 
     id: int
@@ -39,11 +39,11 @@ class ReadTarget:
 
     Attributes:
         event: Reads.
-        rows: Bytes in what was read, place in the arena, and size, for each run.
+        place: In the arena.
     """
 
     event: CommandEvent
-    rows: Sequence[tuple[int, int, int]]
+    place: int
 
 
 @dataclass(slots=True)
@@ -101,36 +101,48 @@ class HostContext:
     def write(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """Rows from the arena to a buffer."""
         (buffer, region), block = self._place(reader), reader.u64()
-        events = [
-            self.session.write(buffer, self.arena[block + come : block + come + size], offset=go, after=after)
-            for (go, come), size in runs(region, packed(region))
-        ]
+        events = []
+        for to, come in pieces(PIECE_BYTES, region, packed(region)):
+            data = self.arena[block + come.offset : block + come.offset + come.bytes]
+            if to.is_run:
+                events.append(self.session.write(buffer, data, to.offset, after))
+            else:
+                events.append(self.session.write_box(buffer, data, to.shape, to.pitch, to.offset, after))
         return StartedCommand(id, events)
 
     def read(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """Rows of a buffer to the arena."""
         (buffer, region), block = self._place(reader), reader.u64()
-        pieces = [(come, block + go, size) for (come, go), size in runs(region, packed(region))]
-        first, end = pieces[0][0], pieces[-1][0] + pieces[-1][2]
-        if end - first > SPARSE * region.bytes:
-            landings = [
-                ReadTarget(self.session.read(buffer, come, size, after), [(0, go, size)]) for come, go, size in pieces
-            ]
-        else:
-            event = self.session.read(buffer, first, end - first, after)
-            landings = [ReadTarget(event, [(come - first, go, size) for come, go, size in pieces])]
+        landings = []
+        for come, to in pieces(PIECE_BYTES, region, packed(region)):
+            if come.is_run:
+                event = self.session.read(buffer, come.offset, come.width, after)
+            else:
+                event = self.session.read_box(buffer, come.shape, come.pitch, come.offset, after)
+            landings.append(ReadTarget(event, block + to.offset))
         return StartedCommand(id, [landing.event for landing in landings], landings)
 
     def copy(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """Rows from buffer to buffer."""
         (source, here), (target, there) = self._place(reader), self._place(reader)
-        events = [self.session.copy(source, target, come, go, size, after) for (come, go), size in runs(here, there)]
-        return StartedCommand(id, events)
+        ((come, go),) = pieces(max(here.bytes, 1), here, there)  # nothing travels: one piece
+        if come.is_run:
+            event = self.session.copy(source, target, come.offset, go.offset, come.width, after)
+        else:
+            event = self.session.copy_box(
+                source, target, come.shape, come.pitch, go.pitch, come.offset, go.offset, after
+            )
+        return StartedCommand(id, [event])
 
     def fill(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """A pattern over rows of a buffer."""
         (buffer, region), pattern = self._place(reader), reader.bytes()
-        return StartedCommand(id, [self.session.fill(buffer, pattern, go, size, after) for (go,), size in runs(region)])
+        ((go,),) = pieces(max(region.bytes, 1), region)
+        if go.is_run:
+            event = self.session.fill(buffer, pattern, go.offset, go.width, after)
+        else:
+            event = self.session.fill_box(buffer, pattern, go.shape, go.pitch, go.offset, after)
+        return StartedCommand(id, [event])
 
     def launch(self, id: int, reader: Reader, after: Sequence[CommandEvent]) -> StartedCommand:
         """A kernel over an ND-range."""

@@ -204,8 +204,7 @@ class Helper:
             return _code_of_event(failed[0]), f"{failed[0]}: {failed[1]}"
         for landing in command.landing:
             data = landing.event.result()
-            for come, go, size in landing.rows:
-                self._arena[go : go + size] = data[come : come + size]
+            self._arena[landing.place : landing.place + len(data)] = data
         return 0, ""
 
 

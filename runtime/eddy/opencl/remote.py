@@ -139,6 +139,56 @@ class RemoteSession:
         """A pattern over and over."""
         return RemoteEvent(self._session.fill(buffer, pattern, offset, size_bytes, _events(after)))
 
+    def write_box(
+        self,
+        buffer: Any,
+        data: Any,
+        shape: Sequence[int],
+        pitch: Sequence[int],
+        offset: int = 0,
+        after: Sequence[RemoteEvent] = (),
+    ) -> RemoteEvent:
+        """Bytes to rows and layers of a buffer."""
+        return RemoteEvent(self._session.write_box(buffer, data, shape, pitch, offset, _events(after)))
+
+    def read_box(
+        self,
+        buffer: Any,
+        shape: Sequence[int],
+        pitch: Sequence[int],
+        offset: int = 0,
+        after: Sequence[RemoteEvent] = (),
+    ) -> RemoteEvent:
+        """Bytes of rows and layers, end to end."""
+        return RemoteEvent(self._session.read_box(buffer, shape, pitch, offset, _events(after)))
+
+    def copy_box(
+        self,
+        source: Any,
+        target: Any,
+        shape: Sequence[int],
+        source_pitch: Sequence[int],
+        target_pitch: Sequence[int],
+        source_offset: int = 0,
+        target_offset: int = 0,
+        after: Sequence[RemoteEvent] = (),
+    ) -> RemoteEvent:
+        """Rows and layers of one buffer to those of another."""
+        offsets = source_offset, target_offset, _events(after)
+        return RemoteEvent(self._session.copy_box(source, target, shape, source_pitch, target_pitch, *offsets))
+
+    def fill_box(
+        self,
+        buffer: Any,
+        pattern: bytes,
+        shape: Sequence[int],
+        pitch: Sequence[int],
+        offset: int = 0,
+        after: Sequence[RemoteEvent] = (),
+    ) -> RemoteEvent:
+        """A pattern over and over in rows and layers."""
+        return RemoteEvent(self._session.fill_box(buffer, pattern, shape, pitch, offset, _events(after)))
+
     def program(self, source: str, options: str = "", headers: Mapping[str, str] | None = None) -> RemoteProgram:
         """A program, compiled.
 

@@ -136,6 +136,46 @@ class Session(Protocol):
     ) -> CommandEvent:
         """A pattern over and over."""
 
+    def write_box(
+        self,
+        buffer: Any,
+        data: Any,
+        shape: Sequence[int],
+        pitch: Sequence[int],
+        offset: int = 0,
+        after: Sequence[Any] = (),
+    ) -> CommandEvent:
+        """Bytes to rows and layers of a buffer: bytes of a row, rows, layers; from row to row, from layer to layer."""
+
+    def read_box(
+        self, buffer: Any, shape: Sequence[int], pitch: Sequence[int], offset: int = 0, after: Sequence[Any] = ()
+    ) -> CommandEvent:
+        """Bytes of rows and layers, end to end."""
+
+    def copy_box(
+        self,
+        source: Any,
+        target: Any,
+        shape: Sequence[int],
+        source_pitch: Sequence[int],
+        target_pitch: Sequence[int],
+        source_offset: int = 0,
+        target_offset: int = 0,
+        after: Sequence[Any] = (),
+    ) -> CommandEvent:
+        """Rows and layers of one buffer to those of another."""
+
+    def fill_box(
+        self,
+        buffer: Any,
+        pattern: bytes,
+        shape: Sequence[int],
+        pitch: Sequence[int],
+        offset: int = 0,
+        after: Sequence[Any] = (),
+    ) -> CommandEvent:
+        """A pattern over and over in rows and layers."""
+
     def program(self, source: str, options: str = "", headers: Mapping[str, str] | None = None) -> Any:
         """A program, compiled: `kernels` by name (`eddy.gpu.programs.signature.Kernel`), `build_log`, `local_bytes`."""
 

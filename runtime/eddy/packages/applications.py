@@ -136,7 +136,7 @@ def _fused(raw: Any, names: Sequence[str], buffers: set[str]) -> tuple[FusedTask
 def _goals(raw: Any) -> tuple[tuple[int, int], ...]:
     """Saturation points by batch; JSON has it as text."""
     pairs = [
-        (fields.integer(_whole(batch), "goals", 1, 1 << 20), fields.integer(goal, f"goals.{batch}", 1, 64))
+        (fields.integer(_parse_integer(batch), "goals", 1, 1 << 20), fields.integer(goal, f"goals.{batch}", 1, 64))
         for batch, goal in fields.mapping(raw, "goals").items()
     ]
     return tuple(sorted(pairs))
@@ -191,6 +191,6 @@ def _edge(raw: Any, index: int, names: Sequence[str]) -> tuple[int, int]:
     return first, second
 
 
-def _whole(value: Any) -> Any:
+def _parse_integer(value: Any) -> Any:
     """The number a short text of digits is; anything else as it is."""
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else value

@@ -202,12 +202,19 @@ def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str
 
 
 def _check_overlaps(registers: Sequence[ArgumentRegister]) -> None:
-    taken: dict[int, str] = {}
+    """Registers lie apart, but for a scalar and a result at one place: what a module is given and leaves there."""
+    taken: dict[int, ArgumentRegister] = {}
     for register in registers:
         for offset in range(register.offset, register.offset + 4 * register.word_count, 4):
-            if offset in taken:
+            other = taken.setdefault(offset, register)
+            if other is not register and not _is_updated(other, register):
                 raise InvalidRequest(
-                    f"registers {taken[offset]} and {register.name} share offset {offset:#x}",
+                    f"registers {other.name} and {register.name} share offset {offset:#x}",
                     field=f"registers.{register.name}.offset",
                 )
-            taken[offset] = register.name
+
+
+def _is_updated(first: ArgumentRegister, second: ArgumentRegister) -> bool:
+    kinds = {first.kind, second.kind}
+    place = (first.offset, first.width) == (second.offset, second.width)
+    return place and kinds == {RegisterKind.SCALAR, RegisterKind.RESULT}

@@ -31,7 +31,7 @@ class Policies(Mapping[str, Callable[..., Policy]], Generic[Policy]):
         """What makes a policy."""
         if name in self.own:
             return self.own[name]
-        made: Any = self._others()[name].load()
+        made: Any = self._registered()[name].load()
         policy: Callable[..., Policy] = made
         return policy
 
@@ -47,7 +47,7 @@ class Policies(Mapping[str, Callable[..., Policy]], Generic[Policy]):
             InvalidRequest: There is none; names the field, and what it may be.
         """
         if name not in self:
-            more = "" if self._others() else "; `pip install ./studies` in a clone adds more"
+            more = "" if self._registered() else "; `pip install ./studies` in a clone adds more"
             raise InvalidRequest(
                 f"There is no policy {name!r} here{more}.", field=field, allowed=[*others, *sorted(self)]
             )
@@ -55,18 +55,18 @@ class Policies(Mapping[str, Callable[..., Policy]], Generic[Policy]):
 
     def __contains__(self, name: object) -> bool:
         """Whether there is one, without importing it."""
-        return name in self.own or name in self._others()
+        return name in self.own or name in self._registered()
 
     def __iter__(self) -> Iterator[str]:
         """Names."""
         yield from self.own
-        yield from (name for name in sorted(self._others()) if name not in self.own)
+        yield from (name for name in sorted(self._registered()) if name not in self.own)
 
     def __len__(self) -> int:
         """How many there are."""
-        return len({*self.own, *self._others()})
+        return len({*self.own, *self._registered()})
 
-    def _others(self) -> dict[str, EntryPoint]:
+    def _registered(self) -> dict[str, EntryPoint]:
         """What is registered, read once: it takes 20 ms."""
         if self._found is None:
             self._found = {each.name: each for each in entry_points(group=self._group)}

@@ -18,10 +18,8 @@ from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
 from eddy_sim.importing.registers import KernelRegister, RegisterBundle
 from eddy_sim.importing.streams import KernelStream
 
-RUN_CYCLES = 4_000_000
-"""How long a trial may take that is known to be stuck where nothing moves."""
-STALL_CYCLES = 65_536
-"""Cycles without a move after which a run counts as stuck."""
+STALL_CYCLES, LONGEST_STALL_CYCLES = 65_536, 1 << 24
+"""Cycles without a move after which a run counts as stuck, with streams, and without: those may compute for long."""
 BUNDLES_FROM = 0x400
 """Where the kernel's own registers begin in the window, behind those of the run and of 16 streams."""
 SCALARS_FROM, MOST_SCALAR_WORDS = 0x300, 64
@@ -168,7 +166,9 @@ def needs_run(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], start: 
     starts = [prefix for prefix, bundle in bundles.items() if bundle.start]
     by_ports = "ap_start" in ports.block and not starts
     plain = bool(starts) and bool(ports.inputs or any(valid for _, valid in result_ports(ports)))
-    return bool(ports.streams or start or by_ports or plain or (len(starts) == 1 and ports.interrupt is None))
+    return bool(
+        ports.streams or ports.blocks or start or by_ports or plain or (len(starts) == 1 and ports.interrupt is None)
+    )
 
 
 def result_ports(ports: KernelPorts) -> Iterator[tuple[TopPort, str]]:
@@ -187,7 +187,7 @@ class RunChoices:
     Attributes:
         start: What starts it; "" for what there is.
         done: What says that it is done; "" likewise.
-        stall_cycles: Cycles without a move after which a run counts as stuck.
+        stall_cycles: Cycles without a move after which a run counts as stuck; 0 for what is usual.
         ties: What inputs are tied to, by port.
     """
 
@@ -223,7 +223,8 @@ def plan_run(
     else:
         planned = RunControl(streams, reset_at_start=reset)
     _check_ties(ports, said.ties)
-    planned = replace(planned, stall_cycles=said.stall_cycles, ties=dict(said.ties))
+    usual = STALL_CYCLES if streams else LONGEST_STALL_CYCLES
+    planned = replace(planned, stall_cycles=said.stall_cycles or usual, ties=dict(said.ties))
     left = tuple(port for port in ports.inputs if port.name not in {*said.ties, *planned.taken})
     planned = replace(planned, scalars=left)
     return replace(planned, results=tuple(_fitting_results(ports, planned)))
@@ -386,7 +387,7 @@ def run_lines(run: RunControl, memories: int, bundles: Sequence[str]) -> Iterato
         if not run.ready:
             yield "  assign said_ready = 1'b0;"
     yield "  logic unused_run;"
-    yield "  assign unused_run = ^{kernel_start, stream_addr, stream_bytes, streams_start, streams_stop};"
+    yield "  assign unused_run = ^{kernel_start, stream_addr, stream_bytes, streams_start, streams_stop, running};"
     yield ""
 
 
@@ -460,7 +461,10 @@ def _scalars(run: RunControl) -> Iterator[str]:
     if not words:
         yield "  logic unused_scalars;"
         yield "  assign unused_scalars = ^scalars;"
-    yield f"  kernel_scalars #(.Words({words}), .Results({held})) u_scalars ("
+    masks = [min(32, port.width - 32 * i) for port in run.scalars for i in range(words_of(port))]
+    kept = ", ".join(f"32'h{(1 << bits) - 1:08X}" for bits in reversed(masks))
+    kept = f", .Kept({{{kept}}})" if words else ""
+    yield f"  kernel_scalars #(.Words({words}), .Results({held}){kept}) u_scalars ("
     yield "    .results_i(results), .take_i(takes),"
     yield "    .clk_i, .rst_ni, .awaddr_i(bundle_awaddr), .awvalid_i(bundle_awvalid[1]), .awready_o(bundle_awready[1]),"
     yield "    .wdata_i(bundle_wdata), .wstrb_i(bundle_wstrb), .wvalid_i(bundle_wvalid[1]),"

@@ -107,6 +107,46 @@ class StreamInterface:
 
 
 @dataclass(frozen=True)
+class BlockInterface:
+    """Ports to a memory block: HLS's `ap_memory` and `bram`.
+
+    Attributes:
+        name: Of the array.
+        sides: Ports of each side by signal: `addr`, `en`, `we`, `din`, `dout`, and `clk`, `rst` of a `bram`.
+        bytewise: Whether addresses are of bytes (`bram`) rather than of elements.
+    """
+
+    name: str
+    sides: tuple[Mapping[str, TopPort], ...]
+    bytewise: bool
+
+    @property
+    def width(self) -> int:
+        """Bits of an element."""
+        return max(side[data].width for side in self.sides for data in ("din", "dout") if data in side)
+
+    @property
+    def addr_width(self) -> int:
+        """Bits of an address."""
+        return self.sides[0]["addr"].width
+
+    @property
+    def reads(self) -> bool:
+        """Whether the kernel reads there."""
+        return any("dout" in side for side in self.sides)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes there."""
+        return any("din" in side and "we" in side for side in self.sides)
+
+    @property
+    def enables(self) -> int:
+        """Write enables of a side: one, or one for each byte."""
+        return max((side["we"].width for side in self.sides if "we" in side), default=1)
+
+
+@dataclass(frozen=True)
 class KernelPorts:
     """A top's ports, by what they are.
 
@@ -114,6 +154,7 @@ class KernelPorts:
         memories: AXI interfaces on which the kernel asks.
         controls: AXI interfaces on which it is asked.
         streams: AXI4-Stream interfaces.
+        blocks: Ports to memory blocks.
         clocks: Its clocks.
         resets: Its resets, and whether a zero resets.
         interrupt: Its interrupt, or None.
@@ -126,6 +167,7 @@ class KernelPorts:
     memories: tuple[AxiInterface, ...]
     controls: tuple[AxiInterface, ...]
     streams: tuple[StreamInterface, ...]
+    blocks: tuple[BlockInterface, ...]
     clocks: tuple[TopPort, ...]
     resets: tuple[tuple[TopPort, bool], ...]
     interrupt: TopPort | None
@@ -137,7 +179,10 @@ class KernelPorts:
 
 def group_ports(ports: Sequence[TopPort]) -> KernelPorts:
     """Tell what a top's ports are."""
-    axi, streams, others = _groups(ports)
+    axi, streams, left = _groups(ports)
+    blocks = _blocks(left)
+    held = {port for block in blocks for side in block.sides for port in side.values()}
+    others = [port for port in left if port not in held]
     clocks = tuple(port for port in others if _is_input(port) and _CLOCK.fullmatch(port.name))
     resets = tuple(
         (port, bool(_ACTIVE_LOW.fullmatch(port.name)))
@@ -148,31 +193,49 @@ def group_ports(ports: Sequence[TopPort]) -> KernelPorts:
     block = {port.name: port for port in others if port.name in BLOCK_PORTS}
     ones = tuple(port for port in others if _is_input(port) and _ONES.fullmatch(port.name))
     told = {*clocks, *(port for port, _ in resets), *interrupts[:1], *block.values(), *ones}
-    left = [port for port in others if port not in told]
+    untold = [port for port in others if port not in told]
     return KernelPorts(
         tuple(each for each in axi if each.manager),
         tuple(each for each in axi if not each.manager),
         tuple(streams),
+        blocks,
         clocks,
         resets,
         interrupts[0] if interrupts else None,
         block,
         ones,
-        tuple(port for port in left if not port.output),
-        tuple(port for port in left if port.output),
+        tuple(port for port in untold if not port.output),
+        tuple(port for port in untold if port.output),
     )
 
 
-def memory_ports(ports: KernelPorts) -> list[str]:
-    """Names of arrays that a kernel reaches by ports to a memory block: HLS's `ap_memory` and `bram`."""
-    names = {port.name for port in ports.outputs}
-    asked = re.compile(r"(.+)_(?:address\d|Addr_[A-Z])")
-    found = (asked.fullmatch(name) for name in sorted(names))
-    return list(dict.fromkeys(each[1] for each in found if each and _enable_of(each[0]) in names))
+_BLOCK = {
+    re.compile(r"(?P<name>.+)_(?P<signal>address|ce|we|d|q)(?P<side>\d)"): False,
+    re.compile(r"(?P<name>.+)_(?P<signal>Addr|EN|WEN|Din|Dout|Clk|Rst)_(?P<side>[A-Z])"): True,
+}
+_BLOCK_SIGNALS = {
+    **{"address": "addr", "ce": "en", "we": "we", "d": "din", "q": "dout"},
+    **{"Addr": "addr", "EN": "en", "WEN": "we", "Din": "din", "Dout": "dout", "Clk": "clk", "Rst": "rst"},
+}
 
 
-def _enable_of(address: str) -> str:
-    return re.sub(r"_address(\d)$", r"_ce\1", address) if "_address" in address else address.replace("_Addr_", "_EN_")
+def _blocks(ports: Sequence[TopPort]) -> tuple[BlockInterface, ...]:
+    """Interfaces to memory blocks: whatever has an address, an enable and data to read or to write."""
+    found: dict[tuple[str, bool], dict[str, dict[str, TopPort]]] = {}
+    for port in ports:
+        for pattern, bytewise in _BLOCK.items():
+            told = pattern.fullmatch(port.name)
+            if told and port.output == (told["signal"] not in ("q", "Dout")):
+                sides = found.setdefault((told["name"], bytewise), {})
+                sides.setdefault(told["side"], {})[_BLOCK_SIGNALS[told["signal"]]] = port
+    blocks = []
+    for (name, bytewise), sides in found.items():
+        whole = [
+            side for _, side in sorted(sides.items()) if {"addr", "en"} <= set(side) and {"din", "dout"} & set(side)
+        ]
+        if whole:
+            blocks.append(BlockInterface(name, tuple(whole), bytewise))
+    return tuple(blocks)
 
 
 def _is_input(port: TopPort) -> bool:

@@ -6,16 +6,15 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
 
+from eddy_sim.importing.arrays import KernelArray, array_arguments, find_arrays
 from eddy_sim.importing.control import (
     BUNDLES_FROM,
     MOST_SCALAR_WORDS,
-    RUN_CYCLES,
-    STALL_CYCLES,
     RunChoices,
     RunControl,
     needs_run,
@@ -23,12 +22,19 @@ from eddy_sim.importing.control import (
     with_registers,
 )
 from eddy_sim.importing.design import KernelDesign, read_design
-from eddy_sim.importing.interfaces import AxiInterface, KernelPorts, group_ports, memory_ports
+from eddy_sim.importing.interfaces import AxiInterface, KernelPorts, group_ports
 from eddy_sim.importing.package import ImportedKernel, KernelArgument, describe, preliminary_texts
 from eddy_sim.importing.registers import ArgumentType, RegisterBundle, read_bundles, read_types
 from eddy_sim.importing.sources import KernelSources, find_sources
-from eddy_sim.importing.streams import KernelStream, find_stream_run, name_streams, sideband_notes, stream_refusals
-from eddy_sim.importing.trial import CYCLES, KernelTrial, find_pointers, find_run
+from eddy_sim.importing.streams import (
+    KernelStream,
+    find_stream_run,
+    name_streams,
+    sideband_notes,
+    stream_refusals,
+    watched,
+)
+from eddy_sim.importing.trial import CYCLES, LONGEST_CYCLES, KernelTrial, find_pointers, find_run
 from eddy_sim.importing.vendor import FP_MODEL, FloatPart, is_watcher, models_for, read_float_part
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle
 from eddy_sim.tools.filelist import read_filelist, source_files
@@ -57,7 +63,9 @@ class KernelChoices:
         packets: Of a stream to it, bytes after which TLAST comes each time.
         ties: What inputs are tied to.
         registers: Registers that no source tells of, as `OFFSET`, `OFFSET:BITS` or with `:out` behind.
-        stall_cycles: Cycles without a move after which a run counts as stuck.
+        elements: How many a memory block's array has, where no file says it.
+        stall_cycles: Cycles without a move after which a run counts as stuck; 0 for what is usual.
+        cycles: How long the trial waits for a run where no scalar makes it shorter.
     """
 
     name: str = ""
@@ -70,7 +78,9 @@ class KernelChoices:
     packets: Mapping[str, int] | None = None
     ties: Mapping[str, str] | None = None
     registers: Mapping[str, str] | None = None
-    stall_cycles: int = STALL_CYCLES
+    elements: Mapping[str, int] | None = None
+    stall_cycles: int = 0
+    cycles: int = LONGEST_CYCLES
 
 
 def import_kernel(given: Path, choices: KernelChoices, progress: Progress = ignore_progress) -> ImportedKernel:
@@ -94,22 +104,24 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     prefixes = [control.prefix for control in ports.controls]
     bundles = with_registers(read_bundles(design.top, prefixes, texts), ports.controls, choices.registers or {})
     run = _planned(ports, bundles, choices)
-    reasons = [*_refusals(ports, bundles, run), *_name_clashes(design)]
+    arrays, wrong = find_arrays(ports.blocks, design.top, sources.about, choices.elements or {})
+    reasons = [*_refusals(ports, bundles, run), *wrong, *_name_clashes(design)]
     if reasons:
         raise InvalidRequest(
             f"{design.top} cannot run in a slot: " + "; ".join(reasons),
             field="source",
         )
     name = _module_name(choices.name, design.top)
-    placed = _place(ports.controls, bundles, BUNDLES_FROM if run else 0)
-    arguments = _arguments(placed, bundles, read_types(sources.about))
+    placed, arrays = _place(ports.controls, bundles, arrays, BUNDLES_FROM if run else 0)
+    types = read_types(sources.about)
+    arguments = (*_arguments(placed, bundles, types), *_array_arguments(arrays, types))
     if run:
         scalars = (KernelArgument(*each) for each in run.scalar_registers())
         arguments = (*scalars, *arguments)
         arguments = (*(each for stream in run.streams for each in _stream_arguments(stream)), *arguments)
     control = "chain" if not run and any(each.chain for each in bundles.values()) else "hs"
     notes = _unread(sources, design, ports, run)
-    kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, notes, 0, floats, run)
+    kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, notes, 0, floats, run, arrays)
     return _tried(kernel, choices, progress)
 
 
@@ -179,8 +191,6 @@ def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], run: Ru
     found = list(stream_refusals(ports.streams))
     if not ports.clocks:
         found.append("no input is a clock by its name (ap_clk, aclk, clk); rename it")
-    for name in memory_ports(ports):
-        found.append(f"{name} is an interface to a memory block (ap_memory); give it an s_axilite or m_axi interface")
     for port in ports.inputs:
         if not run:
             found.append(
@@ -190,7 +200,8 @@ def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], run: Ru
         found.append(f"its inputs without an interface have more than {32 * MOST_SCALAR_WORDS} bits; --tie some")
     found += _register_refusals(ports, bundles, run)
     results = any(each.output for bundle in bundles.values() for each in bundle.registers) or bool(run and run.results)
-    if not ports.memories and not results and not any(stream.manager for stream in ports.streams):
+    leaves = any(stream.manager for stream in ports.streams) or any(block.writes for block in ports.blocks)
+    if not ports.memories and not results and not leaves:
         found.append("it has neither a memory port nor a result in registers: no job could tell what it does")
     for memory in ports.memories:
         if memory.data_width not in (8, 16, 32, 64, 128, 256, 512, 1024) or not 12 <= memory.addr_width <= 64:
@@ -219,11 +230,6 @@ def _register_refusals(
     if bundles and len(starts) != 1 and not run:
         what = "no register bundle has ap_start" if not starts else f"{' and '.join(starts)} have ap_start"
         yield f"{what} at 0x00; a kernel of ap_ctrl_hs or ap_ctrl_chain has one; of another, say --start and --done"
-    for bundle in bundles.values():
-        for each in bundle.registers:
-            if each.updated:
-                what = f"{each.name} is an array in registers that it reads and writes"
-                yield f"{what}; give it two of them, or an m_axi interface"
 
 
 def _name_clashes(design: KernelDesign) -> list[str]:
@@ -233,20 +239,38 @@ def _name_clashes(design: KernelDesign) -> list[str]:
 
 
 def _place(
-    controls: Sequence[AxiInterface], bundles: Mapping[str, RegisterBundle], base: int
-) -> tuple[PlacedBundle, ...]:
-    """Give each bundle a part of the window from `base` on, the one with AP_CTRL the first."""
+    controls: Sequence[AxiInterface],
+    bundles: Mapping[str, RegisterBundle],
+    arrays: Sequence[KernelArray],
+    base: int,
+) -> tuple[tuple[PlacedBundle, ...], tuple[KernelArray, ...]]:
+    """Give each bundle a part of the window from `base` on, the one with AP_CTRL the first, and then each array."""
     placed = []
     for control in sorted(controls, key=lambda each: not bundles[each.prefix].start):
         ends = [register.offset + 4 * -(-register.width // 32) + 4 for register in bundles[control.prefix].registers]
         size = min(-(-max([0x10, *ends]) // 16) * 16, 1 << control.addr_width)
         placed.append(PlacedBundle(control, base, size))
         base += -(-size // 256) * 256
+    laid = []
+    for array in arrays:
+        laid.append(replace(array, base=base))
+        base += -(-array.bytes // 256) * 256
     if base > STATUS_OFFSET:
         raise InvalidRequest(
-            f"the kernel's registers take {base:#x} bytes; a slot's window has {STATUS_OFFSET:#x}", field="source"
+            f"the kernel's registers, and its arrays behind ports to memory blocks, take {base:#x} bytes; a slot's"
+            f" window has {STATUS_OFFSET:#x}: give the larger arrays an m_axi interface",
+            field="source",
         )
-    return tuple(placed)
+    return tuple(placed), tuple(laid)
+
+
+def _array_arguments(arrays: Sequence[KernelArray], types: Mapping[str, ArgumentType]) -> Iterator[KernelArgument]:
+    for array in arrays:
+        bits, name = array.element_bits, array.interface.name
+        known = types.get(name) or types.get(name.removesuffix("_r"))
+        for own, output in array.registers():
+            kind = known.type if known else ""
+            yield KernelArgument(own, array.base, array.count * bits, output, False, kind, element_bits=bits)
 
 
 def _arguments(
@@ -259,17 +283,22 @@ def _arguments(
             known = next(
                 (types[name] for name in (register.name, register.name.removesuffix("_r")) if name in types), None
             )
-            found.append(
-                KernelArgument(
-                    register.name,
-                    each.base + register.offset,
-                    register.width,
-                    register.output,
-                    False if register.element_bits else None if known is None or register.output else known.pointer,
-                    known.type if known else "",
-                    element_bits=register.element_bits,
-                )
+            argument = KernelArgument(
+                register.name,
+                each.base + register.offset,
+                register.width,
+                register.output,
+                False if register.element_bits else None if known is None or register.output else known.pointer,
+                known.type if known else "",
+                element_bits=register.element_bits,
             )
+            found.append(argument)
+            if register.updated:
+                found += [
+                    replace(argument, name=name, output=True)
+                    for name, output in array_arguments(register.name, True, True)
+                    if output
+                ]
     return tuple(sorted(found, key=lambda argument: argument.offset))
 
 
@@ -312,8 +341,10 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content if isinstance(content, bytes) else content.encode())
         progress("building its model")
-        cycles = RUN_CYCLES if kernel.run else CYCLES
-        trial = KernelTrial(Path(folder) / "bitstreams" / kernel.name / "manifest.yaml", progress, cycles)
+        # Of one with streams, until it is told that nothing moves.
+        cycles = CYCLES + (3 * kernel.run.stall_cycles if kernel.run and kernel.streams else 0)
+        manifest = Path(folder) / "bitstreams" / kernel.name / "manifest.yaml"
+        trial = KernelTrial(manifest, progress, cycles, watched(kernel.streams), choices.cycles)
         progress("trying it: which arguments are addresses, what it does there, how long it takes")
         known = [each.name for each in inputs if each.pointer]
         doubtful = [

@@ -13,6 +13,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.packages.applications import DTYPES
 from eddy.packages.modules import WORD_BYTES
 
+from eddy_sim.importing.arrays import KernelArray
 from eddy_sim.importing.control import RunControl
 from eddy_sim.importing.design import KernelDesign, synthesised_text
 from eddy_sim.importing.interfaces import KernelPorts
@@ -20,7 +21,7 @@ from eddy_sim.importing.streams import KernelStream, cause_names
 from eddy_sim.importing.trial import Touched, TrialRun
 from eddy_sim.importing.vendor import FloatPart, float_text, is_watcher
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle, slot_top
-from eddy_sim.tools.filelist import DATA_SUFFIXES
+from eddy_sim.tools.filelist import DATA_SUFFIXES, read_filelist, source_files
 from eddy_sim.tools.products import HARDWARE
 
 CLOCK_HZ = 100_000_000
@@ -96,6 +97,7 @@ class ImportedKernel:
         cycles: How long its trial took.
         floats: Floating-point operators of the vendor's that it instantiates.
         run: How it is run, where its own AP_CTRL is not what a slot sees.
+        arrays: What lies behind its ports to memory blocks.
     """
 
     name: str
@@ -109,6 +111,7 @@ class ImportedKernel:
     cycles: int = 0
     floats: tuple[FloatPart, ...] = ()
     run: RunControl | None = None
+    arrays: tuple[KernelArray, ...] = ()
 
     @property
     def streams(self) -> tuple[KernelStream, ...]:
@@ -139,6 +142,10 @@ class ImportedKernel:
             ],
             "bundles": [
                 {"port": each.interface.prefix, "offset": each.base, "bytes": each.bytes} for each in self.bundles
+            ],
+            "arrays": [
+                {"port": each.interface.name, "elements": each.count, "bits": each.interface.width}
+                for each in self.arrays
             ],
             "arguments": [_said(argument) for argument in self.arguments],
             "models": [*(path.stem for path in self.models), *(part.name for part in self.floats)],
@@ -268,11 +275,12 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
     name, design, block = kernel.name, kernel.design, f"hw/ip/{kernel.name}"
     files = [*design.headers, *design.data, *design.files]
     stubs = {part: _stub_ports(kernel, part) for part, _ in design.missing if is_watcher(part)}
-    around = "kernel_stream" if kernel.run else "kernel_port"
-    lists = [os.path.relpath(HARDWARE / "ip" / around / f"{around}.f", root / block)]
+    library = "kernel_stream" if kernel.run else "kernel_port"
+    file_list = HARDWARE / "ip" / library / f"{library}.f"
+    around = read_filelist(file_list)
     lines = [
-        *(f"-f {each}" for each in lists),
-        *(os.path.relpath(path, root / block) for path in kernel.models),
+        f"-f {os.path.relpath(file_list, root / block)}",
+        *(os.path.relpath(path, root / block) for path in kernel.models if path not in set(source_files(around))),
         *(f"rtl/{part.name}.sv" for part in kernel.floats),
         *(f"rtl/{path.name}" for path in files),
         f"rtl/{name}_slot.sv",
@@ -285,7 +293,9 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
         f"{block}/{name}.f": "\n".join(lines) + "\n",
         **{f"{block}/rtl/{path.name}": _copy(path) for path in files},
         **{f"{block}/rtl/{part.name}.sv": float_text(part, _stub_ports(kernel, part.name)) for part in kernel.floats},
-        f"{block}/rtl/{name}_slot.sv": slot_top(name, design.top, kernel.ports, kernel.bundles, stubs, kernel.run),
+        f"{block}/rtl/{name}_slot.sv": slot_top(
+            name, design.top, kernel.ports, kernel.bundles, stubs, kernel.run, kernel.arrays
+        ),
     }
 
 

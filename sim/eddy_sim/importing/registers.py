@@ -32,7 +32,7 @@ class KernelRegister:
         width: Its bits.
         output: Whether the kernel writes it.
         element_bits: Of an array in the bundle, the bits that each of its elements takes there; else 0.
-        updated: Whether it is an array that the kernel reads and writes.
+        updated: Whether it is an array that the kernel reads and writes; then it is no output.
     """
 
     name: str

@@ -22,11 +22,13 @@ VHDL_SUFFIXES = (".vhd", ".vhdl")
 SKIPPED_FOLDERS = {".git", "sim", "tb", "testbench", "tests", "bench", ".autopilot", "cosim", "wrapc", "wrapc_pc"}
 """Folders below the one given whose files are no part of a kernel."""
 SKIPPED_NAMES = re.compile(r"(^|_)(tb|testbench|autotb)(_|\.|$)|\.autotb\.|^AESL_", re.IGNORECASE)
-ABOUT = ("*_hw.h", "kernel.xml", "component.xml", "*_data.json")
+ABOUT = ("*_hw.h", "kernel.xml", "component.xml", "*_data.json", "*.tbgen.tcl")
 """What tools write of a kernel's interface, beside its sources."""
 PROJECT_SUFFIXES = (".cache", ".gen", ".srcs", ".sim", ".runs", ".hw", ".ip_user_files")
 """Of folders that Vivado makes of a project beside the sources it was given: netlists, stubs and copies."""
 MOST_FILES = 5000
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""How a file begins that only says where Git LFS has its contents."""
 ARCHIVES = (".zip", ".xo")
 """What IP and kernels are packed in: both are zip files."""
 MOST_ARCHIVE_BYTES = 1 << 28
@@ -72,6 +74,13 @@ def find_sources(given: Path) -> KernelSources:
     vhdl = tuple(file for file in _files(home) if file.suffix in VHDL_SUFFIXES)
     if not verilog:
         raise InvalidRequest(_no_verilog(given, vhdl), field="source")
+    pointers = [path.name for path in verilog if path.read_bytes()[: len(POINTER)] == POINTER]
+    if pointers:
+        raise InvalidRequest(
+            f"{pointers[0]} in {folder} only says where Git LFS has the source ({len(pointers)} such files): git lfs"
+            " pull",
+            field="source",
+        )
     beside = files if given.is_dir() else _files(folder)
     return KernelSources(
         folder,

@@ -21,7 +21,12 @@ TRIAL_BEATS, TRIAL_BYTES = 256, 4096
 """How much a stream to the kernel is given in the trial: so many beats, or so many bytes where that is less."""
 ROOM_BYTES = 1 << 16
 """Room of a stream from the kernel in the trial, at least; four times what is sent to it where that is more."""
-UNENDED = 1 << kernel_run.STATUS_UNENDED.low
+MOST_FED_BYTES = 1 << 20
+"""How much a stream to the kernel is given at most where the trial finds out how much it takes."""
+PREFETCHED_BEATS = 3
+"""How many beats a kernel may take without use for them: what a register slice at its port holds, and one."""
+UNTAKEN, UNENDED = 1 << kernel_run.STATUS_UNTAKEN.low, 1 << kernel_run.STATUS_UNENDED.low
+UNDONE = 1 << kernel_run.STATUS_UNDONE.low
 ENDS = ("tlast", "length")
 """What ends a stream from a kernel."""
 _SIDEBANDS = ("tid", "tdest", "tuser")
@@ -61,6 +66,11 @@ class KernelStream:
         return FIRST + STRIDE * self.number
 
     @property
+    def moved_offset(self) -> int:
+        """Where the bytes stand that went to the kernel, or came from it."""
+        return self.offset + kernel_stream.MOVED.offset
+
+    @property
     def bytes_name(self) -> str:
         """What its length, or its room, is called."""
         return f"{self.name}_bytes"
@@ -75,7 +85,7 @@ class KernelStream:
         yield self.name, self.offset + kernel_stream.ADDRESS_LO.offset, 40, False
         yield self.bytes_name, self.offset + kernel_stream.BYTES.offset, 32, False
         if self.outward:
-            yield self.length_name, self.offset + kernel_stream.MOVED.offset, 32, True
+            yield self.length_name, self.moved_offset, 32, True
 
 
 def name_streams(
@@ -147,11 +157,8 @@ def find_stream_run(
     Raises:
         InvalidRequest: There is none; says what did not come to an end.
     """
-    values = {**_first_values(streams), **given}
-    sent = sum(values[each.bytes_name] for each in streams if not each.outward)
-    room = {each.bytes_name: max(ROOM_BYTES, 4 * sent) for each in streams if each.outward}
-    values = {**values, **room, **given}
-    run = find_run(trial, pointers, values)
+    run = find_run(trial, pointers, {**_with_room(streams, _first_values(streams)), **given})
+    run = _fed(trial, pointers, streams, given, run)
     short = [each for each in streams if each.outward and each.ends == "length" and each.bytes_name not in given]
     if short and run.status & UNENDED and all(run.results[each.length_name] for each in short):
         scalars = {name: value for name, value in run.values.items() if name not in pointers}
@@ -179,6 +186,68 @@ def find_stream_run(
         if each.outward and each.bytes_name not in given
     }
     return dataclasses.replace(run, values={**run.values, **sizes})
+
+
+def watched(streams: Sequence[KernelStream]) -> dict[str, int]:
+    """Registers that say how much of a stream to the kernel it took, for `KernelTrial`."""
+    return {each.name: each.moved_offset for each in streams if not each.outward}
+
+
+def _fed(
+    trial: KernelTrial,
+    pointers: Sequence[str],
+    streams: Sequence[KernelStream],
+    given: Mapping[str, int],
+    run: TrialRun,
+) -> TrialRun:
+    """A run in which each stream to the kernel has as much as it takes, of those that nobody gave a length.
+
+    A kernel that waits for more gets twice as much, until it ends or has had `MOST_FED_BYTES`. What it left of a stream
+    is not given to it again; nor are the beats that it took before it knew that it needs none.
+    """
+    free = [each for each in streams if not each.outward and each.bytes_name not in given]
+    scalars = {name: value for name, value in run.values.items() if name not in pointers}
+    while free and run.ended and _waits(run, streams):
+        hungry = [each for each in free if run.watched.get(each.name) == scalars[each.bytes_name]]
+        more = {each.bytes_name: 2 * scalars[each.bytes_name] for each in hungry}
+        if not more or max(more.values()) > MOST_FED_BYTES:
+            return run
+        scalars = {**_with_room(streams, {**scalars, **more}), **given}
+        run = find_run(trial, pointers, scalars)
+    over = [each for each in free if run.watched.get(each.name, 0) < scalars[each.bytes_name]]
+    if not (over and run.ended and run.status & UNTAKEN and all(run.watched.get(each.name) for each in over)):
+        return run
+    scalars |= {each.bytes_name: run.watched[each.name] for each in over}
+    run = find_run(trial, pointers, {**_with_room(streams, scalars), **given})
+    for each in over:
+        for _ in range(PREFETCHED_BEATS):
+            fewer = {**scalars, each.bytes_name: scalars[each.bytes_name] - each.beat_bytes}
+            other = trial.run(pointers, fewer, cycles=2 * run.cycles)
+            if not fewer[each.bytes_name] or not _as_well(other, run, streams):
+                break
+            scalars, run = fewer, other
+    return find_run(trial, pointers, scalars)
+
+
+def _waits(run: TrialRun, streams: Sequence[KernelStream]) -> bool:
+    """Whether a kernel that has stopped waits for more of its streams: it is not done, or sent nothing, or no end."""
+    if run.status & UNDONE:
+        return True
+    silent = [each for each in streams if each.outward and (each.ends == "tlast" or not run.results[each.length_name])]
+    about = run.status >> kernel_run.STATUS_STREAMS.low
+    return bool(run.status & UNENDED and any(about >> each.number & 1 for each in silent))
+
+
+def _as_well(run: TrialRun, other: TrialRun, streams: Sequence[KernelStream]) -> bool:
+    """Whether a run ends as well as another did: nothing more that waits, and as much from each stream."""
+    lengths = [each.length_name for each in streams if each.outward]
+    return run.ended and not run.status & ~other.status and all(run.results[n] == other.results[n] for n in lengths)
+
+
+def _with_room(streams: Sequence[KernelStream], values: Mapping[str, int]) -> dict[str, int]:
+    """Values with room for what may come back of what is sent."""
+    sent = sum(values[each.bytes_name] for each in streams if not each.outward)
+    return {**values, **{each.bytes_name: max(ROOM_BYTES, 4 * sent) for each in streams if each.outward}}
 
 
 def _first_values(streams: Sequence[KernelStream]) -> dict[str, int]:

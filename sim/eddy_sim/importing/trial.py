@@ -58,6 +58,7 @@ class TrialRun:
         results: Values of its result registers.
         left: What it left at each argument's place, of those that it writes to.
         timed: Names of what measures time: results, and arguments at whose place such is written.
+        watched: What the registers held at the end that the trial was told to look at besides.
     """
 
     values: Mapping[str, int]
@@ -69,6 +70,7 @@ class TrialRun:
     results: dict[str, int] = field(default_factory=dict)
     left: dict[str, bytes] = field(default_factory=dict)
     timed: set[str] = field(default_factory=set)
+    watched: dict[str, int] = field(default_factory=dict)
 
     def merits(self, pointers: Sequence[str]) -> tuple[bool, bool, bool, int]:
         """How much a run tells, for comparing."""
@@ -83,13 +85,24 @@ class KernelTrial:
         manifest: Of the module; of its registers only offsets, widths and directions matter.
         progress: Told what is being done.
         most_cycles: How long a run may take.
+        watched: Offsets of registers to look at when a run has ended, by what they are called.
+        longest: How long it waits where no scalar makes the run shorter.
 
     Raises:
         BuildFailed: It does not compile.
     """
 
-    def __init__(self, manifest: Path, progress: Progress = ignore_progress, most_cycles: int = CYCLES) -> None:
+    def __init__(
+        self,
+        manifest: Path,
+        progress: Progress = ignore_progress,
+        most_cycles: int = CYCLES,
+        watched: Mapping[str, int] | None = None,
+        longest: int = LONGEST_CYCLES,
+    ) -> None:
         self.most_cycles = most_cycles
+        self._watched = watched or {}
+        self.longest = longest
         self.manifest = load_module_manifest(manifest)
         self._model = Model(build_checked(manifest.resolve(), progress)[0])
         self.inputs = self.manifest.inputs()
@@ -143,6 +156,7 @@ class KernelTrial:
         port.write(ISR, port.read(ISR))
         status = self.manifest.status
         run.status = port.read(status.offset) if status else 0
+        run.watched = {name: port.read(offset) for name, offset in self._watched.items()}
         for register in self.manifest.results():
             words = [port.read(register.offset + 4 * i) for i in range(register.word_count)]
             run.results[register.name] = sum(word << 32 * i for i, word in enumerate(words)) & (1 << register.width) - 1
@@ -224,9 +238,9 @@ def find_run(trial: KernelTrial, pointers: Sequence[str], given: Mapping[str, in
     if not best.ended:
         # As the run that reached the most addresses so far: of two alike the first, and smallest.
         sizes = {name: best.values[name] for name in scalars}
-        best = trial.run(pointers, sizes, cycles=LONGEST_CYCLES)
+        best = trial.run(pointers, sizes, cycles=trial.longest)
     if not best.ended:
-        raise InvalidRequest(_endless(best), field="set")
+        raise InvalidRequest(_endless(best, trial.longest), field="set")
     other = trial.run(pointers, best.values, seed=2, most=255, cycles=max(CYCLES, 2 * best.cycles))
     for name, touched in other.touched.items():
         known = best.touched.setdefault(name, Touched())
@@ -255,10 +269,10 @@ def _measured(run: TrialRun, slower: TrialRun) -> set[str]:
     return found
 
 
-def _endless(run: TrialRun) -> str:
+def _endless(run: TrialRun, longest: int) -> str:
     at = f"; it asked for memory at {run.astray:#x}, which is no argument's" if run.astray is not None else ""
     return (
         f"the kernel does not end within {CYCLES} cycles, whatever its scalars are (tried: {', '.join(map(str, SIZES))}"
-        f" for all), nor within {LONGEST_CYCLES} with those of the best{at}. Say what they are, as --set NAME=VALUE,"
-        " for a short run; or it waits for what a slot has not"
+        f" for all), nor within {longest} with those of the best{at}. Say what they are, as --set NAME=VALUE,"
+        " for a short run, or that it takes longer, as --cycles N; or it waits for what a slot has not"
     )

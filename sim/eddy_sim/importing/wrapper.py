@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from eddy_sim.importing.arrays import KernelArray, array_connections, array_lines
 from eddy_sim.importing.control import POKED, SCALARS_FROM, RunControl, run_connections, run_lines, run_parameters
 from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
 from eddy_sim.importing.streams import FIRST, STRIDE, stream_connections, stream_lines
@@ -51,6 +52,7 @@ def slot_top(
     bundles: Sequence[PlacedBundle],
     stubs: Mapping[str, Sequence[str]],
     run: RunControl | None = None,
+    arrays: Sequence[KernelArray] = (),
 ) -> str:
     """The text of a top.
 
@@ -61,6 +63,7 @@ def slot_top(
         bundles: Its register bundles, the one with AP_CTRL first.
         stubs: Names and ports of modules that only watch, for which empty ones stand in.
         run: How it is run, where the shell's library does; None where its own AP_CTRL is what a slot sees.
+        arrays: What lies behind its ports to memory blocks.
     """
     lines = [
         "// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0",
@@ -72,7 +75,7 @@ def slot_top(
         '  `include "slot_ports.svh"',
         ");",
         "",
-        *_declared(ports, bundles, run),
+        *_declared(ports, bundles, run, arrays),
         "",
     ]
     for number, memory in enumerate(ports.memories):
@@ -84,13 +87,18 @@ def slot_top(
         lines += stream_lines(stream, number, run.ties or {} if run else {})
     if run:
         lines += run_lines(run, len(ports.memories), [each.interface.prefix for each in bundles])
-    connections = _connections(ports, bundles, run)
+    for number, array in enumerate(arrays):
+        lines += array_lines(array, number, number + len(bundles) + (run.first_bundle if run else 0))
+    connections = [*_connections(ports, bundles, run)]
+    connections += [pair for number, array in enumerate(arrays) for pair in array_connections(array, number)]
     lines += [f"  {kernel} u_kernel (", ",\n".join(f"    .{port}({net})" for port, net in connections), "  );", ""]
     lines += ["endmodule", *_stubs(stubs)]
     return "\n".join(lines) + "\n"
 
 
-def _declared(ports: KernelPorts, bundles: Sequence[PlacedBundle], run: RunControl | None) -> Iterator[str]:
+def _declared(
+    ports: KernelPorts, bundles: Sequence[PlacedBundle], run: RunControl | None, arrays: Sequence[KernelArray]
+) -> Iterator[str]:
     """What the slot's blocks around every kernel want to be declared, and they."""
     places = [(each.base, each.bytes) for each in bundles]
     streams = len(run.streams) if run else 0
@@ -101,6 +109,7 @@ def _declared(ports: KernelPorts, bundles: Sequence[PlacedBundle], run: RunContr
             *([(SCALARS_FROM, 4 * (run.scalar_words + run.result_words))] if run.has_words else []),
             *places,
         ]
+    places += [(array.base, array.bytes) for array in arrays]
     yield f"  localparam int unsigned NumBundles = {len(places)}, NumPorts = {max(len(ports.memories) + streams, 1)};"
     yield f"  localparam logic [NumBundles-1:0][15:0] BundleBase = {_packed(base for base, _ in places)};"
     yield f"  localparam logic [NumBundles-1:0][15:0] BundleBytes = {_packed(size for _, size in places)};"

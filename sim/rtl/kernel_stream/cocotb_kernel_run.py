@@ -43,7 +43,7 @@ class Bench:
         self.seen.clear()
 
     async def _record(self) -> None:
-        names = ("start_o", "stop_o", "kernel_start_o", "kernel_rst_no", "trouble_o", "irq_o")
+        names = ("start_o", "stop_o", "kernel_start_o", "kernel_rst_no", "running_o", "trouble_o", "irq_o")
         while True:
             await ReadOnly()
             self.seen.append({name: int(getattr(self.dut, name).value) for name in names})
@@ -129,6 +129,9 @@ async def a_run_ends_with_the_last_of_all(dut: Any) -> None:
         resets = [cycle["kernel_rst_no"] for cycle in bench.seen]
         assert resets.count(0) >= RESET_CYCLES, "the kernel is reset before its run"
         assert resets[-1], "and out of reset at its start"
+        told = [cycle["running_o"] for cycle in bench.seen]
+        assert told == sorted(told), "a run is told from its start on"
+        assert told.count(1) > RESET_CYCLES, "with its reset"
         events = ["first", "second", "kernel"]
         rng.shuffle(events)
         for number, event in enumerate(events):

@@ -1,6 +1,6 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Builds and runs the benches of `hw/ip/kernel_stream`: streams of beats narrower and wider than a word,
-a run's start and end, a kernel that is started by its registers, and registers of ports."""
+a run's start and end, a kernel that is started by its registers, registers of ports, and memories behind ports."""
 
 from pathlib import Path
 
@@ -23,7 +23,17 @@ POKE = Bench(
         **{"Acknowledge": 1, "AcknowledgeAddr": "16'h18", "AcknowledgeValue": "32'h80"},
     },
 )
-SCALARS = Bench("kernel_scalars", FILES, parameters={"Words": 3, "Results": 2})
+SCALARS = Bench(
+    "kernel_scalars", FILES, parameters={"Words": 3, "Results": 2, "Kept": "96'h000001FF_FFFFFFFF_FFFFFFFF"}
+)
+ARRAYS = [
+    Bench("kernel_array", FILES, parameters=parameters)
+    for parameters in (
+        {"Width": 12, "Depth": 5, "AddrWidth": 4, "Sides": 2},
+        {"Width": 64, "Depth": 3, "AddrWidth": 29, "Sides": 2, "Enables": 8},
+        {"Width": 8, "Depth": 9, "AddrWidth": 4},
+    )
+]
 SIZES = [(64, 8), (3, 64), (1, 12)]
 
 
@@ -37,7 +47,8 @@ def test_kernel_stream(inward: int, outward: int) -> None:
 @pytest.mark.rtl
 @pytest.mark.parametrize(
     ("bench", "module"),
-    [(RUN, "cocotb_kernel_run"), (POKE, "cocotb_kernel_poke"), (SCALARS, "cocotb_kernel_scalars")],
+    [(RUN, "cocotb_kernel_run"), (POKE, "cocotb_kernel_poke"), (SCALARS, "cocotb_kernel_scalars")]
+    + [(each, "cocotb_kernel_array") for each in ARRAYS],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_runs_a_kernel(bench: Bench, module: str) -> None:
@@ -49,6 +60,11 @@ MISTAKES = [
         RUN,
         "run",
         Mutation("an end without the streams", "kernel_run.sv", "|| busy_i == '0) && (said", "|| 1'b1) && (said"),
+    ),
+    (
+        Bench("stream_bench", FILES, [HERE / "stream_bench.sv"], {"BytesIn": 3, "BytesOut": 64}),
+        "stream",
+        Mutation("thrown away is taken", "kernel_stream_in.sv", "!stop_i && !stopped_q", "!stop_i"),
     ),
     (RUN, "run", Mutation("a start without its reset", "kernel_run.sv", "ResetAtStart ? Clear : Go", "Go")),
     (RUN, "run", Mutation("a reset amid an access", "kernel_run.sv", "if (kernel_quiet_i) kernel", "kernel")),
@@ -68,6 +84,61 @@ MISTAKES = [
         Mutation("a result at any time", "kernel_scalars.sv", "if (take_i[i]) results_q", "results_q"),
     ),
     (SCALARS, "scalars", Mutation("a byte without its strobe", "kernel_scalars.sv", " && wstrb_i[lane]", "")),
+    (SCALARS, "scalars", Mutation("bits that there are not", "kernel_scalars.sv", " & Kept[i][8*lane+:8]", "")),
+    (
+        ARRAYS[2],
+        "array",
+        Mutation("a byte beyond the last element", "kernel_array.sv", "wstrb_i & exists", "wstrb_i"),
+    ),
+    (
+        RUN,
+        "run",
+        Mutation("a run that is not told", "kernel_run.sv", "running_o = step_q != Rest", "running_o = step_q == Run"),
+    ),
+    (
+        ARRAYS[0],
+        "array",
+        Mutation("a window open in a run", "kernel_array.sv", "known_q <= !running_i &&", "known_q <="),
+    ),
+    (
+        ARRAYS[0],
+        "array",
+        Mutation("an element beyond the last", "kernel_array.sv", "we[i] = there ? bytes : '0", "we[i] = bytes"),
+    ),
+    (
+        ARRAYS[0],
+        "array",
+        Mutation(
+            "another element of a row", "kernel_array.sv", "dout[i] >> (at_q * Element)", "dout[i] >> (at * Element)"
+        ),
+    ),
+    (
+        ARRAYS[1],
+        "array",
+        Mutation(
+            "a byte without its enable", "kernel_array.sv", "Bytes'(we_i[i]) <<", "Bytes'({Enables{|we_i[i]}}) <<"
+        ),
+    ),
+    (
+        ARRAYS[1],
+        "array",
+        Mutation("another word of a row", "kernel_array.sv", "lane_q <= 32'(word) % WordsPerRow", "lane_q <= 0"),
+    ),
+    (
+        ARRAYS[2],
+        "array",
+        Mutation(
+            "a kernel's access between runs",
+            "kernel_array.sv",
+            "if (i == 0 && !running_i)",
+            "if (i == 0 && !en_i[i] && !running_i)",
+        ),
+    ),
+    (
+        ARRAYS[2],
+        "array",
+        Mutation("a read that does not stay", "kernel_array.sv", "en[i] = running_i && en_i[i];", "en[i] = running_i;"),
+    ),
 ]
 
 

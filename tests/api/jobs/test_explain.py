@@ -8,9 +8,10 @@ import random
 from typing import Any
 
 import pytest
-from eddy.api.answers.job_explanation import spent_stretches
+from eddy.api.answers.job_explanation import REASONS, spent_stretches
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
+from eddy.core.slots import PreemptReason
 from eddy.hypervisor.forecast.estimator import Expectation, JobEstimate
 from eddy.hypervisor.forecast.job_standing import JobStanding
 from eddy.hypervisor.forecast.waits import WaitNow
@@ -114,18 +115,31 @@ async def test_who_took_a_slot_is_told_to_whom_it_may_be(server: Any, tenant: st
 
 
 @pytest.mark.parametrize(
-    ("detail", "words"),
+    ("detail", "reason", "words"),
     [
-        ("drained", "Slot 1 was drained"),
-        ("leased", "Slot 1 was given to a person's lease"),
-        ("", "The dispatch policy"),
+        ("rank", "rank", "The dispatch policy (now fcfs) took slot 1 for a task that it ranks higher,"),
+        ("allocation", "allocation", "The dispatch policy (now fcfs) took slot 1, as the job had more slots"),
+        ("stalled", "stalled", "The dispatch policy (now fcfs) took slot 1, where a task waited"),
+        ("fair-share", "fair-share", "Slot 1 was taken for a tenant that was served less"),
+        ("overdue", "overdue", "Slot 1 was taken for an older job of the same tenant"),
+        ("drained", "drained", "Slot 1 was drained,"),
+        ("maintenance", "maintenance", "Slot 1 was drained for maintenance,"),
+        ("quarantined", "quarantined", "Slot 1 was quarantined,"),
+        ("leased", "leased", "Slot 1 was given to a person's lease,"),
+        ("", "", "The dispatch policy (now fcfs) took slot 1, between"),
+        ("of a later version", "", "The dispatch policy (now fcfs) took slot 1, between"),
     ],
 )
-async def test_a_slot_that_no_policy_took_is_no_decision_of_it(server: Any, detail: str, words: str) -> None:
+async def test_why_a_slot_was_taken_is_told_by_its_reason(server: Any, detail: str, reason: str, words: str) -> None:
     job = (await server.submit())["id"]
     server.store.commit(Commit(events=(event(job, 1.5, JobEventKind.PREEMPT, slot=1, task=0, detail=detail),)))
     (taken,) = (await explained(server, job, "ada"))["preempted"]
+    assert taken["reason"] == reason
     assert taken["words"].startswith(words)
+
+
+def test_every_reason_has_words() -> None:
+    assert set(REASONS) == set(PreemptReason)
 
 
 async def test_nobody_elses_job_is_explained(server: Any) -> None:

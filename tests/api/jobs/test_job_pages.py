@@ -28,7 +28,7 @@ async def test_a_page_says_the_same_again_and_what_changed_is_made_again(server:
 
 
 def test_few_texts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_pages, "MOST", 2)
+    monkeypatch.setattr(job_pages, "MAX_TEXTS", 2)
     known, offer = job_pages.RenderedJobs(), object()
     records: list[Any] = [type("Record", (), {"id": number})() for number in range(3)]
     for record in records:

@@ -114,7 +114,7 @@ async def test_each_step_of_a_window_is_told(start: Any) -> None:
 
 
 async def test_windows_that_are_over_make_room_for_those_to_come(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MOST_WINDOWS", 2)
+    monkeypatch.setattr(table, "MAX_WINDOWS", 2)
     first = await plan(server)
     async with server.client("operator") as client:
         await client.delete(f"/v1/admin/maintenance/{first['id']}")

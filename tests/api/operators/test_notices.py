@@ -252,7 +252,7 @@ async def test_a_slow_receiver_keeps_nobody_else_waiting(lab: Any, hook: Receive
 
 
 async def test_what_waits_for_a_dead_receiver_is_bounded_and_counted(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MOST_WAITING", 2)
+    monkeypatch.setattr(table, "MAX_WAITING", 2)
     monkeypatch.setattr(table, "KEPT_ENDED", 1)
     with Receiver() as dead:
         url = dead.url
@@ -320,7 +320,7 @@ async def test_a_tenant_sees_and_changes_its_own_subscriptions_only(lab: Any, ho
 
 
 async def test_a_tenant_has_so_many_subscriptions(lab: Any, hook: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MOST_SUBSCRIPTIONS", 2)
+    monkeypatch.setattr(table, "MAX_SUBSCRIPTIONS", 2)
     for _ in range(2):
         await subscribe(lab, hook.url)
     await subscribe(lab, hook.url, "grace")

@@ -204,7 +204,7 @@ async def test_many_jobs_go_in_parts_and_what_went_meanwhile_is_passed_over(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eddy.store.job_tables.retention.BATCH", 2)
-    monkeypatch.setattr("eddy.store.job_tables.retention.MOST", 3)
+    monkeypatch.setattr("eddy.store.job_tables.retention.MAX_NAMED", 3)
     await ended(server, 8)
     assert collect(limit(server, 6))
     assert server.store.retention.kept_bytes == 0  # 90 % of six bytes hold none of the eight

@@ -23,7 +23,7 @@ import pytest
 import uvicorn
 from api.conftest import Server
 from eddy.api.access.request_limits import TokenBuckets
-from eddy.api.http.connections import MOST_PART, ConnectionLimits, Connections, GuardedProtocol, guard_connections
+from eddy.api.http.connections import MAX_PART, ConnectionLimits, Connections, GuardedProtocol, guard_connections
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.routes import jobs
 from eddy.cli.main import app as command
@@ -463,9 +463,9 @@ async def test_a_client_that_leaves_ends_the_request_that_is_answered_too(start:
 @pytest.mark.parametrize(
     "sent",
     [
-        b"POST /v1/jobs HTTP/1.1\r\nHost: eddy\r\nX: " + b"y" * 4 * MOST_PART,
-        CHUNKED + b"1;x=" + b"y" * 4 * MOST_PART,
-        CHUNKED + b"0\r\nX: " + b"y" * 4 * MOST_PART,
+        b"POST /v1/jobs HTTP/1.1\r\nHost: eddy\r\nX: " + b"y" * 4 * MAX_PART,
+        CHUNKED + b"1;x=" + b"y" * 4 * MAX_PART,
+        CHUNKED + b"0\r\nX: " + b"y" * 4 * MAX_PART,
     ],
     ids=["head", "chunk's line", "lines behind a body"],
 )

@@ -14,7 +14,7 @@ import pytest
 from eddy.client.calls.blob_calls import put_in_parts
 from eddy.client.transport.transport import Transport
 from eddy.store import Store
-from eddy.store.bytes.partial import KEPT_S, MOST
+from eddy.store.bytes.partial import KEPT_S, MAX_PARTIAL
 from eddy.store.disk.names import INCOMING
 
 pytestmark = pytest.mark.anyio
@@ -88,11 +88,11 @@ async def test_quota_size_and_number_are_bounded(server: Any) -> None:
         assert server.store.blobs.ledger.tenant_bytes("ada") == 0
         large = await client.patch(ADDRESS, content=bytes(2001), headers=part(0))
         assert (large.status_code, large.json()["code"]) == (413, "payload-too-large")
-        for number in range(MOST):
+        for number in range(MAX_PARTIAL):
             address = f"/v1/blobs/{number:064x}/upload"
             assert (await client.patch(address, content=b"x", headers=part(0))).status_code == 204
         more = await client.patch(ADDRESS, content=b"x", headers=part(0))
-        assert (more.status_code, more.json()["limit"]) == (429, MOST)
+        assert (more.status_code, more.json()["limit"]) == (429, MAX_PARTIAL)
         for headers in ({}, {"Upload-Offset": "-1"}, {"Upload-Offset": "0", "Upload-Complete": "yes"}):
             assert (await client.patch(ADDRESS, content=b"x", headers=headers)).status_code == 422
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from eddy.api.access.sessions import COOKIE, HEADER, LIFE_S, MOST, MOST_OF_A_KEY, Sessions
+from eddy.api.access.sessions import COOKIE, HEADER, LIFE_S, MAX_OF_A_KEY, MAX_SESSIONS, Sessions
 from eddy.core.leases import LeaseRecord
 from eddy.core.notices import NoticeKind, Subscription
 from eddy.core.records import JobEvent, JobEventKind, SlotStatus
@@ -25,7 +25,7 @@ SECRET_NAMES = ("ada", "invert", "thesis")
 async def test_no_tenant_ends_the_sessions_of_others(server: Any) -> None:
     async with server.client(None) as operator, server.client(None) as mallory:
         await operator.post("/v1/session", json={"key": server.keys["operator"]})
-        for _ in range(MOST_OF_A_KEY + 5):
+        for _ in range(MAX_OF_A_KEY + 5):
             mallory.cookies.clear()
             assert (await mallory.post("/v1/session", json={"key": server.keys["ada"]})).status_code == 200
         assert (await operator.get("/v1/session")).json()["tenant"] == "operator"
@@ -35,10 +35,10 @@ def test_sessions_of_a_key_are_bounded_and_all_are() -> None:
     now = [0.0]
     sessions = Sessions(lambda: now[0])
     first, _ = sessions.open("others", "others")
-    mine = [sessions.open("mine", "me")[0] for _ in range(MOST_OF_A_KEY + 1)]
+    mine = [sessions.open("mine", "me")[0] for _ in range(MAX_OF_A_KEY + 1)]
     assert sessions.of(mine[0]) is None
     assert None not in [sessions.of(cookie) for cookie in (first, *mine[1:])]
-    many = [sessions.open(f"key {number}", "many")[0] for number in range(MOST)]
+    many = [sessions.open(f"key {number}", "many")[0] for number in range(MAX_SESSIONS)]
     assert None not in [sessions.of(cookie) for cookie in (first, *mine[1:])], "who has most loses one"
     assert sessions.of(many[0]) is None
     assert sessions.of(many[-1]) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eddy.api.access.sessions import LIFE_S, MOST_OF_A_KEY, Sessions
+from eddy.api.access.sessions import LIFE_S, MAX_OF_A_KEY, Sessions
 from eddy.store import Store
 
 
@@ -42,6 +42,6 @@ def test_a_clock_that_goes_back_makes_no_session_longer() -> None:
 def test_what_is_kept_is_bounded_as_what_is_open() -> None:
     store = Store(":memory:")
     sessions = Sessions(keeper=store.logins)
-    for _ in range(MOST_OF_A_KEY + 3):
+    for _ in range(MAX_OF_A_KEY + 3):
         sessions.open("hash", "ada")
-    assert len(store.logins.all()) == MOST_OF_A_KEY
+    assert len(store.logins.all()) == MAX_OF_A_KEY

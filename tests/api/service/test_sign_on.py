@@ -23,7 +23,7 @@ from eddy.api.access.identity_provider import (
 from eddy.api.access.provider_calls import AT_ONCE, MOST_WAITING
 from eddy.api.access.roles import Role, RoleRules
 from eddy.api.access.sessions import COOKIE, HEADER
-from eddy.api.access.sign_on_flows import CODE_LIFE_S, LIFE_S, MOST, SignOnFlows
+from eddy.api.access.sign_on_flows import CODE_LIFE_S, LIFE_S, MAX_KEPT, SignOnFlows
 from eddy.api.http.problems import Forbidden
 from eddy.core.errors import InvalidRequest, Unauthorized
 from eddy.core.projects import Project
@@ -315,7 +315,7 @@ def test_log_ins_that_are_not_finished_are_bounded_and_end() -> None:
     now = [0.0]
     flows = SignOnFlows(lambda: now[0])
     state, flow = flows.begin("", 0, "")
-    for _ in range(MOST):
+    for _ in range(MAX_KEPT):
         flows.begin("", 0, "")
     with pytest.raises(Unauthorized):
         flows.take(state, flow.browser)
@@ -334,7 +334,7 @@ def test_one_who_begins_many_log_ins_ends_nobody_elses() -> None:
     now = [0.0]
     flows = SignOnFlows(lambda: now[0])
     state, flow = flows.begin("", 0, "", "10.0.0.7")
-    mine = [flows.begin("", 0, "", "10.6.6.6") for _ in range(2 * MOST)]
+    mine = [flows.begin("", 0, "", "10.6.6.6") for _ in range(2 * MAX_KEPT)]
     assert flows.take(state, flow.browser) is flow
     with pytest.raises(Unauthorized):
         flows.take(mine[0][0], mine[0][1].browser)

@@ -85,7 +85,7 @@ def test_spans_lie_within_their_job_at_its_wall_time(monkeypatch: pytest.MonkeyP
     assert (root.attributes["eddy.job"], root.attributes["eddy.tenant"]) == (7, "ada")
     assert (root.status.description, parts[2].status.is_ok, parts[3].status.is_ok) == ("module-fault", False, True)
     kept.clear()
-    monkeypatch.setattr(traces, "MOST_SPANS", 3)
+    monkeypatch.setattr(traces, "MAX_SPANS", 3)
     export(tool, RECORD, 7, EVENTS)
     *parts, root = kept.get_finished_spans()
     assert [span.name for span in parts] == ["submit", "queue", "collect"]

@@ -1,5 +1,6 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-// A kernel with arrays in its registers, in the manner of Vitis HLS: sums[i] is three times taps[i], and i.
+// A kernel with arrays in its registers, in the manner of Vitis HLS: sums[i] is three times taps[i], and i, and is added to
+// state[i], which it reads and writes.
 `timescale 1ns/1ps
 module hls_filter (
     input  wire        ap_clk,
@@ -26,6 +27,7 @@ module hls_filter (
     wire        ap_start;
     wire [15:0] taps_q0;
     wire [15:0] kept;
+    wire [15:0] state_q0;
     reg         busy = 0, done = 0;
     reg  [4:0]  turn = 0;
 
@@ -39,7 +41,9 @@ module hls_filter (
         .interrupt(interrupt), .ap_start(ap_start), .ap_done(done), .ap_idle(!busy && !ap_start),
         .taps_address0(turn[2:0]), .taps_q0(taps_q0),
         .sums_address0(turn[2:0] - 3'd3), .sums_we0(busy && turn >= 3 && turn < 11),
-        .sums_d0(3 * {16'd0, kept} + {29'd0, turn[2:0] - 3'd3})
+        .sums_d0(3 * {16'd0, kept} + {29'd0, turn[2:0] - 3'd3}),
+        .state_address0(turn[2:0] - 3'd3), .state_q0(state_q0), .state_we0(busy && turn >= 3 && turn < 11),
+        .state_d0(state_q0 + 3 * kept + {13'd0, turn[2:0] - 3'd3})
     );
 
     // Taps go through a memory of the vendor's, which shows them three cycles after they were asked for.
@@ -77,6 +81,10 @@ endmodule
 // 0x04 : Global Interrupt Enable Register
 // 0x08 : IP Interrupt Enable Register (Read/Write)
 // 0x0c : IP Interrupt Status Register (Read/TOW)
+// 0x20 ~
+// 0x2f : Memory 'state' (8 * 16b)
+//        Word n : bit [15: 0] - state[2n]
+//                 bit [31:16] - state[2n+1]
 // 0x40 ~
 // 0x4f : Memory 'taps' (8 * 16b)
 //        Word n : bit [15: 0] - taps[2n]
@@ -112,8 +120,13 @@ module hls_filter_control_s_axi (
     output wire [15:0] taps_q0,
     input  wire [2:0]  sums_address0,
     input  wire        sums_we0,
-    input  wire [31:0] sums_d0
+    input  wire [31:0] sums_d0,
+    input  wire [2:0]  state_address0,
+    output wire [15:0] state_q0,
+    input  wire        state_we0,
+    input  wire [15:0] state_d0
 );
+    reg [31:0] state [0:3];
     reg [31:0] taps [0:3];
     reg [31:0] sums [0:7];
     reg        gie, ier, isr, finished;
@@ -127,9 +140,12 @@ module hls_filter_control_s_axi (
     assign interrupt = gie && isr;
     assign taps_q0 = taps_address0[0] ? taps[taps_address0[2:1]][31:16] : taps[taps_address0[2:1]][15:0];
 
+    assign state_q0 = state_address0[0] ? state[state_address0[2:1]][31:16] : state[state_address0[2:1]][15:0];
+
     integer i;
     always @(posedge ACLK) begin
         if (sums_we0) sums[sums_address0] <= sums_d0;
+        if (state_we0) state[state_address0[2:1]][16 * state_address0[0] +: 16] <= state_d0;
         if (ap_done) ap_start <= 0;
         if (ap_done) finished <= 1;
         if (ap_done && ier) isr <= 1;
@@ -141,6 +157,8 @@ module hls_filter_control_s_axi (
             if (AWADDR == 7'h04) gie <= WDATA[0];
             if (AWADDR == 7'h08) ier <= WDATA[0];
             if (AWADDR == 7'h0c) isr <= isr ^ WDATA[0];
+            for (i = 0; i < 4; i = i + 1)
+                if (AWADDR[6:4] == 3'h2 && WSTRB[i]) state[AWADDR[3:2]][8*i +: 8] <= WDATA[8*i +: 8];
             for (i = 0; i < 4; i = i + 1)
                 if (AWADDR[6:4] == 3'h4 && WSTRB[i]) taps[AWADDR[3:2]][8*i +: 8] <= WDATA[8*i +: 8];
         end
@@ -156,6 +174,7 @@ module hls_filter_control_s_axi (
                 7'h08: RDATA <= ier;
                 7'h0c: RDATA <= isr;
                 default: begin
+                    if (ARADDR[6:4] == 3'h2) RDATA <= state[ARADDR[3:2]];
                     if (ARADDR[6:4] == 3'h4) RDATA <= taps[ARADDR[3:2]];
                     if (ARADDR[6:5] == 2'h3) RDATA <= sums[ARADDR[4:2]];
                 end
@@ -165,6 +184,7 @@ module hls_filter_control_s_axi (
             {BVALID, RVALID, ap_start, gie, ier, isr, finished} <= 0;
             for (i = 0; i < 8; i = i + 1) sums[i] <= 0;
             for (i = 0; i < 4; i = i + 1) taps[i] <= 0;
+            for (i = 0; i < 4; i = i + 1) state[i] <= 0;
         end
     end
 endmodule

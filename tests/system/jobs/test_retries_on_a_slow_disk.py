@@ -71,7 +71,7 @@ def failing(item: str) -> Any:
 def test_outputs_lost_on_their_way_are_computed_again(item: str, kills: int) -> None:
     it = SlowDisk(Store(":memory:"), failing(item))
     job = it.engine.intake.accept(dataclasses.replace(request(it.store, batch=6), asked=RETRIED))
-    it.until(lambda its: its.again and its.slots and its.items.collecting, job.id)
+    it.until(lambda its: its.will_retry and its.slots and its.items.collecting, job.id)
     it.life()
     if kills == 2:
         it.until(lambda its: its.retried and its.slots and its.memory.value == "held", job.id)

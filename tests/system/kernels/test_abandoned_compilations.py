@@ -175,24 +175,27 @@ def test_a_compiler_ends_with_the_process_that_started_it(tmp_path: Path) -> Non
         from eddy.gpu.compilation import sandbox
         from eddy.gpu.compilation import toolchain
         print("ready", flush=True)
-        sandbox._feed = lambda process, left, selector: (selector.unregister(process.stdin), left)[1]
+        sandbox._feed = lambda feed, left, selector: (selector.unregister(feed), left)[1]
         sandbox.run((toolchain.executable(), "clang", "-x", "c", "-E", "-"), b"x")
     """
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
 
-        def children() -> list[int]:
-            listed = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
-            return [int(pid) for pid in listed.read_text().split()]
+        def children(of: int) -> list[int]:
+            return [int(pid) for pid in Path(f"/proc/{of}/task/{of}/children").read_text().split()]
+
+        def compiling() -> list[int]:
+            below = [child for starter in children(parent.pid) for child in children(starter)]
+            return [pid for pid in below if b"clang" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
         try:
-            assert soon(lambda: any(b"clang" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children()))
-            (child,) = children()
+            assert soon(compiling)
+            (starter,), (child,) = children(parent.pid), compiling()
         finally:
             parent.kill()
         parent.wait()
-        assert soon(lambda: not alive(child))
+        assert soon(lambda: not alive(child) and not alive(starter))
 
 
 def alive(pid: int) -> bool:

@@ -14,6 +14,7 @@ from eddy.board.port.port import Cause
 from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
+from eddy.core.slots import PreemptReason
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.gpu.compilation.compiler import Compiler
 from eddy.gpu.launches.request import KernelRequest
@@ -57,7 +58,7 @@ class AlternatingPolicy:
         for slot in view.slots:
             others = [job for job in view.jobs if job.tasks[0].slot is None]
             if slot.job is not None and slot.running and others:
-                decisions.append(Preempt(slot.index))
+                decisions.append(Preempt(slot.index, PreemptReason.RANK))
             elif slot.job is None and others and not view.port_busy:
                 chosen = next((job for job in others if job.id != last), others[0])
                 decisions.append(Configure(chosen.id, 0, slot.index))

@@ -13,7 +13,7 @@ from eddy.board.port.port import Launch
 from eddy.core.counters import ContextCounters
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.model.slowdown import ClusterParameters, MemoryLaw
-from eddy.policy.price.progress import LEAST
+from eddy.policy.price.progress import MIN_PART
 from eddy.policy.price.view import ClusterMachine
 from eddy.store import Store
 
@@ -97,9 +97,9 @@ def test_who_shows_no_counters_has_its_part_and_no_more() -> None:
 @pytest.mark.parametrize("lies", [starving, alternating])
 def test_who_pretends_to_starve_takes_no_more_than_the_bound(lies: Counts) -> None:
     found = had(lies)
-    most = len(NAMES) - (len(NAMES) - 1) * LEAST
+    most = len(NAMES) - (len(NAMES) - 1) * MIN_PART
     assert found["liar"] <= PART * most * 1.02, found
-    assert min(found["ada"], found["grace"]) >= PART * LEAST * 0.95, found
+    assert min(found["ada"], found["grace"]) >= PART * MIN_PART * 0.95, found
     if lies is starving:
         assert found["liar"] > PART * 1.5, "the bound is what holds it, not that it gained nothing"
 
@@ -109,4 +109,4 @@ def test_a_promise_is_kept_beside_who_lies_and_runs_another_kernel_each_time(pri
     """Ada's kernels progress with their cores, so that a promise is kept by that part of them."""
     found = had(alternating, price, 0.4, renames=True)
     assert found["ada"] >= 0.4 * CORES, found
-    assert min(found["grace"], found["liar"]) >= PART * LEAST * 0.95, found
+    assert min(found["grace"], found["liar"]) >= PART * MIN_PART * 0.95, found

@@ -114,7 +114,7 @@ def test_an_error_in_the_code_of_one_session_ends_that_session_alone(
 
 
 def test_a_tenants_sessions_share_a_bound_on_what_waits(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "MOST_TENANT_BYTES", 40 << 10)
+    monkeypatch.setattr(session_module, "MAX_TENANT_BYTES", 40 << 10)
     first, second, other = guest(engine, "ada"), guest(engine, "ada"), guest(engine, "bob")
     for each in (first, other):
         each.say(bytes(30 << 10), do="write", buffer=1, offset=0, bytes=30 << 10)

@@ -92,6 +92,25 @@ def test_copies_boxes_views_local_memory_and_printing(session: Session) -> None:
     assert words(session.read(y, size_bytes=80).result()) == [*range(32, 48), 0, 1, 4, 5]
     session.write_box(y, np.array([9, 8], "u4"), (4, 2, 1), (8, 16))
     assert words(session.read_box(y, (4, 3, 1), (8, 24)).result()) == [9, 8, 36]
+    session.fill_box(y, bytes([7, 0, 0, 0, 6, 0, 0, 0]), (8, 2, 2), (16, 64), offset=4)
+    assert words(session.read(y, size_bytes=96).result()) == [
+        9,
+        7,
+        6,
+        35,
+        36,
+        7,
+        6,
+        *range(39, 48),
+        0,
+        7,
+        6,
+        5,
+        0,
+        7,
+        6,
+        0,
+    ]
     program = session.program(SOURCE)
     session.launch(program.kernel("sums"), 32, (x.at(128), out, Local(64)), local_size=8)
     said = session.launch(program.kernel("say"), 2, (np.uint32(5),))

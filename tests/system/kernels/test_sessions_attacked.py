@@ -23,7 +23,7 @@ from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.intake.kernels import KernelLimits
 from eddy.hypervisor.sessions.directory import MOST_BUFFERS
 from eddy.store.account_tables.usage import UsageRow, day_of
-from eddy.store.board_tables.sessions import MOST_OPEN
+from eddy.store.board_tables.sessions import MAX_OPEN
 from kernel_kit import kernel_board
 from unit.gpu_kit import CACHE
 
@@ -184,7 +184,7 @@ def test_whatever_bytes_a_batch_has_the_server_answers(session: Session) -> None
 
 
 def test_more_sessions_than_may_be_are_refused(mallory: Client) -> None:
-    opened = [mallory.open_session(memory_bytes=SMALL) for _ in range(MOST_OPEN)]
+    opened = [mallory.open_session(memory_bytes=SMALL) for _ in range(MAX_OPEN)]
     with pytest.raises(QuotaExceeded, match="close one"):
         mallory.open_session(memory_bytes=SMALL)
     for each in opened:

@@ -219,7 +219,7 @@ def test_a_kernel_whose_tenant_has_no_share_of_its_cluster_any_more_gets_on_else
     alone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It begins again there, unless it may run on both clusters at the same time."""
-    monkeypatch.setattr(kernels, "MOST_SPREAD", 0.0 if alone else 1.0)
+    monkeypatch.setattr(kernels, "MAX_SPREAD", 0.0 if alone else 1.0)
     board, store = CoresBoard(MODULES, slots=2), Store(":memory:")
     tenants(store, a=1, b=1)
     engine = engine_over(board, store, MODULES, settings=PriceSettings(epoch_s=0.5e-3))

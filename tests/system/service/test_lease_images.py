@@ -184,6 +184,29 @@ def test_an_image_that_the_board_offers_too_is_the_boards(
     assert (found["holds"], found["loading"]) == ({str(slot): "flip"}, [])
 
 
+def test_nothing_is_read_of_an_image_that_no_slot_takes(
+    server: Server, clients: dict[str, Client], lease: Any, images: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, name, token, slot = clients["ada"], lease["lease"], lease["token"], lease["slots"][0]
+    read: list[str] = []
+    get = server.context.store.blobs.get
+
+    def watch(tenant: str, sha256: str) -> bytes:
+        read.append(sha256)
+        return get(tenant, sha256)
+
+    monkeypatch.setattr(server.context.store.blobs, "get", watch)
+    (other,) = [each for each in images() if f"slot{(slot + 1) % 3}." in each.name]
+    ada.put_blob(other.read_bytes())
+    manifest = json.loads(other.with_suffix(".json").read_text())
+    asked = {"body": {"manifest": manifest}, "headers": {"Eddy-Lease-Token": token}}
+    with pytest.raises(ImageRefused, match="built for slot"):
+        ada.transport.json("POST", f"/v1/leases/{name}/image", **asked)
+    assert read == []
+    ada.load_own_image(name, token, images())
+    assert len(read) == 1
+
+
 def test_the_command(server: Server, clients: dict[str, Client], lease: Any, images: Made) -> None:
     key = clients["ada"].transport._headers["Authorization"].split()[1]
     environment = {"EDDY_URL": server.url, "EDDY_KEY": key}

@@ -103,8 +103,8 @@ def test_what_is_no_value(text: str) -> None:
 @pytest.mark.parametrize(
     ("form", "most", "most_bytes"),
     [
-        (names.label_name, names.MOST_NAME, names.MOST_NAME_BYTES),
-        (names.label_value, names.MOST_VALUE, names.MOST_VALUE_BYTES),
+        (names.label_name, names.MAX_NAME, names.MAX_NAME_BYTES),
+        (names.label_value, names.MAX_VALUE, names.MAX_VALUE_BYTES),
     ],
 )
 def test_names_are_bounded_in_characters_and_in_bytes(form: object, most: int, most_bytes: int) -> None:

@@ -65,7 +65,7 @@ def test_a_larger_market_is_solved_with_what_matters_of_it(
         sizes.append(int((market.throughput > 0).sum()))
         return refine_exact(market)
 
-    monkeypatch.setattr(solve, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(solve, "MAX_ENTRIES", 0)
     monkeypatch.setattr(reduced_market, "_BUYERS", 1)
     monkeypatch.setattr(reduced_market, "refine_exact", counted)
     eq = equilibrium(*numbers, utility)
@@ -97,7 +97,7 @@ def test_markets_with_too_much_that_matters_are_left_alone(monkeypatch: pytest.M
     market = check_market(np.full((3, 4), 0.5), np.ones((3, 4)), np.ones(3), np.ones(4))
     shares = np.full((3, 4), 1 / 3)
     assert list(reduced_market.narrow_prices(market, np.full(4, 0.25), shares))
-    for limit in ("MOST_KEPT", "MOST_ELIMINATED"):
+    for limit in ("MAX_KEPT", "MAX_ELIMINATED"):
         with monkeypatch.context() as patch:
             patch.setattr(reduced_market, limit, 2)
             assert not list(reduced_market.narrow_prices(market, np.full(4, 0.25), shares))

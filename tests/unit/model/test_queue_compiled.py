@@ -89,7 +89,7 @@ def test_predictions_do_not_depend_on_what_is_compiled(monkeypatch: pytest.Monke
 
 @here
 def test_it_refuses_more_tenants_than_it_has_room_for() -> None:
-    tenant, many = (1.0, 1.0, 1.0, 50.0, 1.0, 1.0), queue_compiled.MOST_TENANTS
+    tenant, many = (1.0, 1.0, 1.0, 50.0, 1.0, 1.0), queue_compiled.MAX_TENANTS
     assert queue_compiled.Curves([tenant] * many, [1.0] * many, 8, 29.0).of(0, 8, tenant)[0] > 0
     with pytest.raises(ValueError, match="tenant 0 of 65"):
         queue_compiled.Curves([tenant] * (many + 1), [1.0] * (many + 1), 8, 29.0).of(0, 8, tenant)

@@ -1,16 +1,23 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""The helper's parts by themselves: runs of regions, linked units, headers from a disk, the library, vendors."""
+"""The helper's parts by themselves: pieces of regions, linked units, headers from a disk, the library, vendors."""
 
 from __future__ import annotations
 
 import importlib
 import itertools
 import os
+import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from eddy.opencl.geometry import Geometry, packed, runs
+from eddy.gpu.programs.shape import ClusterShape
+from eddy.opencl import wire
+from eddy.opencl.context import HostContext
+from eddy.opencl.geometry import Geometry, packed, pieces
 from eddy.opencl.host_headers import with_headers
 from eddy.opencl.standard import numbers
 from eddy.opencl.units import DifferentHeaders, SourceUnit, join_units
@@ -26,20 +33,64 @@ def test_the_shipped_library_is_what_its_sources_make(monkeypatch: pytest.Monkey
     assert tool.stale(shipped) == []
 
 
-def test_runs_are_the_bytes_of_the_regions_in_as_few_pieces_as_can_be() -> None:
-    for width, height, depth, more, gap in itertools.product((1, 3), (1, 2, 4), (1, 3), (0, 2), (0, 5)):
+def test_pieces_are_the_bytes_of_the_regions_in_as_few_as_can_be() -> None:
+    forms = itertools.product((1, 3), (1, 2, 4), (1, 3), (0, 2), (0, 5), (2, 7, 1000))
+    for width, height, depth, more, gap, most in forms:
         row = width + more
         one = Geometry(7, width, height, depth, row, row * height + gap)
-        found = runs(one, packed(one))
-        here = [byte for (start, _), size in found for byte in range(start, start + size)]
-        there = [byte for (_, start), size in found for byte in range(start, start + size)]
-        assert here == [start + k for start in one.starts() for k in range(width)]
-        assert there == list(range(one.bytes))
-        rows_join, layers_join = more == 0 or height == 1, gap == 0 or depth == 1
-        pieces = (1 if more == 0 or height == 1 else height) * depth
-        if rows_join and layers_join and (more == 0 or depth == 1):
-            pieces = 1
-        assert len(found) == pieces
+        found = [*pieces(most, one, packed(one))]
+
+        def bytes_of(piece: Geometry) -> list[int]:
+            starts = [
+                piece.offset + z * piece.slice + y * piece.row for z in range(piece.depth) for y in range(piece.height)
+            ]
+            return [start + k for start in starts for k in range(piece.width)]
+
+        assert [byte for here, _ in found for byte in bytes_of(here)] == bytes_of(one)
+        assert [byte for _, there in found for byte in bytes_of(there)] == list(range(one.bytes))
+        assert all(here.shape == there.shape for here, there in found)
+        assert all(here.bytes <= most or here.is_run for here, _ in found)
+        for piece in (each for pair in found for each in pair):
+            assert piece.row >= piece.width, "sessions refuse rows and layers that overlap"
+            assert piece.slice >= piece.row * (piece.height - 1) + piece.width
+        assert most < 1000 or len(found) == 1
+
+
+class CountingSession:
+    """Keeps what it is asked for, and by which call."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[object, ...]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., SimpleNamespace]:
+        def call(*given: object) -> SimpleNamespace:
+            self.calls.append((name, *given))
+            return SimpleNamespace()
+
+        return call
+
+
+def test_a_region_of_many_rows_is_one_command() -> None:
+    session, arena = CountingSession(), memoryview(bytes(range(256)) * 100)
+    context = HostContext(cast(Any, session), ClusterShape(), arena, {1: "one", 2: "two"})
+    place = struct.pack("<7Q", 1, 1000, 20, 96, 10, 30, 6000)  # 960 rows in 10 layers
+    target = struct.pack("<7Q", 2, 5, 20, 96, 10, 40, 16000)
+    shape, block = (20, 96, 10), struct.pack("<Q", 100)
+    context.write(1, wire.Reader(place + block), ())
+    read = context.read(2, wire.Reader(place + block), ())
+    context.copy(3, wire.Reader(place + target), ())
+    context.fill(4, wire.Reader(place + wire.text(b"ab")), ())
+    assert session.calls == [
+        ("write_box", "one", arena[100 : 100 + 19200], shape, (30, 6000), 1000, ()),
+        ("read_box", "one", shape, (30, 6000), 1000, ()),
+        ("copy_box", "one", "two", shape, (30, 6000), (40, 16000), 1000, 5, ()),
+        ("fill_box", "one", b"ab", shape, (30, 6000), 1000, ()),
+    ]
+    assert [landing.place for landing in read.landing] == [100]
+    session.calls.clear()
+    together = struct.pack("<7Q", 1, 8, 20, 96, 10, 20, 1920)  # rows that follow one another
+    context.fill(5, wire.Reader(together + wire.text(b"ab")), ())
+    assert session.calls == [("fill", "one", b"ab", 8, 19200, ())]
 
 
 def test_units_keep_their_macros_and_must_agree_on_headers() -> None:

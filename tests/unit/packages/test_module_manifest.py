@@ -110,6 +110,20 @@ def test_overlapping_registers_are_refused() -> None:
         parse_module_manifest(raw(registers=registers), Path("/x"))
 
 
+def test_what_a_module_is_given_and_leaves_at_one_place_is_no_overlap() -> None:
+    registers = raw()["registers"] | {
+        "left": {"offset": raw()["registers"]["n"]["offset"], "kind": "result", "width": 32}
+    }
+    found = parse_module_manifest(raw(registers=registers), Path("/x"))
+    assert [each.name for each in found.results()] == ["left"]
+    registers["left"]["width"] = 16
+    with pytest.raises(InvalidRequest, match="share offset"):
+        parse_module_manifest(raw(registers=registers), Path("/x"))
+    registers["left"] |= {"width": 32, "kind": "scalar"}
+    with pytest.raises(InvalidRequest, match="share offset"):
+        parse_module_manifest(raw(registers=registers), Path("/x"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [

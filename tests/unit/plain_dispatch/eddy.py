@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from eddy.core.slots import PreemptReason
 from eddy.model.latency.learned import Item, Latencies
 from eddy.policy.dispatch.choosing.rank import Constants
 from eddy.policy.dispatch.views.view import (
@@ -318,7 +319,7 @@ class Round:
             assert slot.job is not None
             self.past = replace(self.past, taken={**self.past.taken, index: (slot.job, slot.task)})
             self.has[slot.job] -= 1
-            self.made.append(Preempt(slot=index))
+            self.made.append(Preempt(index, PreemptReason.RANK))
         return bool(found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.views.view import Configure, Decision, DispatchView, JobView, Preempt, SlotView, TaskView
 
 
@@ -95,7 +96,7 @@ def unless_stuck(view: DispatchView, decided: Sequence[Decision], pipelined: boo
     idle = [slot for slot in view.slots if slot.job in jobs and not (slot.running or slot.loading)]
     whose = [(slot, jobs[slot.job]) for slot in idle if slot.job is not None]
     return tuple(
-        Preempt(slot.index)
+        Preempt(slot.index, PreemptReason.STALLED)
         for slot, job in whose
         if slot.task is not None and hangs(job, job.tasks[slot.task], pipelined)
     )

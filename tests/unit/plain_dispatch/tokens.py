@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eddy.core.jobs import PRIORITIES
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.views.view import Decision, Dispatch, DispatchView, JobView, Preempt
 from unit.plain_dispatch.questions import grant, items_left, placeable, preferred, slots_of, unheld, unless_stuck
 
@@ -126,4 +127,4 @@ def victim(view: DispatchView, share: Counter[int]) -> Preempt | None:
     loser = [job.id for job in view.jobs if excess.get(job.id) == worst][-1]
     by_task = {slot.task: slot for slot in view.slots if slot.job == loser and slot.task is not None}
     last = by_task[max(task for task in by_task if task is not None)]
-    return Preempt(last.index) if last in idle else None
+    return Preempt(last.index, PreemptReason.ALLOCATION) if last in idle else None

@@ -65,10 +65,15 @@ def refusal(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"ports": "output [3:0] x_address0, output x_ce0, input [7:0] x_q0,"}, "x is an interface to a memory block"),
         (
-            {"ports": "output [3:0] x_Addr_A, output x_EN_A, input [7:0] x_Dout_A,"},
-            "x is an interface to a memory block",
+            {"ports": "output [31:0] x_Addr_A, output x_EN_A, input [7:0] x_Dout_A,"},
+            "nothing tells how many elements x has; say --elements x=N",
+        ),
+        ({"ports": "output [3:0] x_address0, x_ce0, input [1031:0] x_q0,"}, "x has elements of 1032 bits"),
+        ({"ports": "output [15:0] x_address0, output x_ce0, input [7:0] x_q0,"}, "take 0x10500 bytes; a slot's"),
+        (
+            {"ports": "".join(f"output [3:0] x_address{i}, x_ce{i}, input [7:0] x_q{i}," for i in range(3))},
+            "x has 3 ports to one memory block",
         ),
         ({"ports": "output [7:0] out_tdata, output out_tvalid,"}, "out has no TREADY, so that beats would be lost"),
         ({"ports": "input [519:0] in_tdata, input in_tvalid,"}, "in has 520 bits of data, more than 512"),
@@ -76,7 +81,6 @@ def refusal(folder: Path) -> str:
         ({"comments": ""}, "no comment says which registers s_axi_control has"),
         ({"comments": COMMENTS.replace("ap_start", "reserved")}, "no register bundle has ap_start at 0x00"),
         ({"comments": COMMENTS.replace("(Read)", "(Read/Write)")}, "neither a memory port nor a result"),
-        ({"comments": COMMENTS + ARRAY + "// taps_q0 taps_we0\n"}, "taps is an array in registers that it reads and"),
         ({"clock": "tick"}, "no input is a clock by its name"),
         ({"body": "skid u (.clk_i(ap_clk));"}, "its block skid has the name of one of Eddy's"),
     ],
@@ -143,6 +147,12 @@ def test_vhdl_alone_is_refused_with_the_command_that_converts_it(tmp_path: Path)
         find_sources(tmp_path)
     with pytest.raises(NotFound):
         find_sources(tmp_path / "nowhere")
+
+
+def test_a_pointer_to_a_source_is_told_from_a_source(tmp_path: Path) -> None:
+    (tmp_path / "k.v").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5000000\n")
+    with pytest.raises(InvalidRequest, match=r"k\.v in .* Git LFS .* git lfs pull"):
+        find_sources(tmp_path)
 
 
 def test_what_does_not_parse_is_refused_with_the_line(tmp_path: Path) -> None:

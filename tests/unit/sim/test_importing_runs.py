@@ -247,5 +247,15 @@ def test_ports_start_and_end_a_kernel_whose_length_the_trial_finds(tmp_path: Pat
         sums = [(n * (n + 1) // 2 + (bias >> 8)) & 0xFFFF_FFFF for n in range(1, 65)]
         got = [memory.word(0x2000 + 4 * n) >> 32 * (n % 2) & 0xFFFF_FFFF for n in range(64)]
         assert got == sums
+    found = import_kernel(KERNELS / "stream_ports", KernelChoices(stall_cycles=500))
+    assert {argument.name: (argument.bytes or argument.value) for argument in found.arguments} == given
     with pytest.raises(InvalidRequest, match=r"untaken \(in\)"):
         import_kernel(KERNELS / "stream_ports", KernelChoices(values={"in_bytes": 512}, stall_cycles=500))
+
+
+@pytest.mark.rtl
+def test_the_trial_finds_how_much_a_kernel_takes(tmp_path: Path) -> None:
+    """More than it is given at first, and without the beats that its register slice takes in vain."""
+    kernel = import_kernel(KERNELS / "stream_frame", KernelChoices(stall_cycles=500))
+    given = {argument.name: (argument.bytes or argument.value) for argument in kernel.arguments}
+    assert given == {"frame": 1200, "frame_bytes": 1200, "sums": 16, "sums_bytes": 16, "sums_length": 0}

@@ -34,6 +34,13 @@ SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
         {"NumStreams": 0, "SaysDone": 1, "ResetAtStart": 0},
     ),
     "kernel_scalars": ({}, {"Words": 5}),
+    "kernel_array": (
+        {},
+        {"Width": 1, "Depth": 1, "AddrWidth": 1},
+        {"Width": 12, "Depth": 100, "AddrWidth": 7, "Sides": 2},
+        {"Width": 64, "Depth": 5, "AddrWidth": 29, "Sides": 2, "Enables": 8},
+        {"Width": 1024, "Depth": 3, "AddrWidth": 2},
+    ),
     "kernel_poke": ({}, {"Release": 1, "Acknowledge": 1, "DoneLow": 1}),
     "gpu_cluster": ({}, {"Cores": 2, "Fpu": 1}, {"Cores": 2, "L2Bytes": 1024}),
 }

@@ -19,7 +19,7 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobRequest
 from eddy.core.tenants import Quota
 from eddy.store import Store
-from eddy.store.bytes.partial import KEPT_S, MOST
+from eddy.store.bytes.partial import KEPT_S, MAX_PARTIAL
 from eddy.store.db.rows import Commit, ItemOutput
 from eddy.store.disk import files
 from eddy.store.disk.names import INCOMING
@@ -134,7 +134,7 @@ def test_no_more_parts_begin_together_than_may(store: Store, monkeypatch: pytest
         return sweep()
 
     with ThreadPoolExecutor(8) as threads:
-        assert all(threads.map(begin, range(MOST - 4)))
+        assert all(threads.map(begin, range(MAX_PARTIAL - 4)))
         monkeypatch.setattr(store.partials, "sweep", all_at_once)
         assert sum(threads.map(begin, range(100, 108))) == 4
 

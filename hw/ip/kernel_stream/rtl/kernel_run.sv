@@ -54,6 +54,8 @@ module kernel_run #(
   /// The kernel: its start, held until it is ready; its reset; its done, of which a rise counts.
   output logic kernel_start_o,
   output logic kernel_rst_no,
+  /// A run is under way, from the cycle after its start was written.
+  output logic running_o,
   input  logic kernel_ready_i,
   input  logic kernel_done_i,
   /// No access of the kernel, or to it, is under way.
@@ -156,6 +158,7 @@ module kernel_run #(
   assign rises = kernel_done_i && !was_done_q;
   assign start_o = step_q == Go;
   assign stop_o = step_q == Stop;
+  assign running_o = step_q != Rest;
   assign kernel_rst_no = rst_ni && !kernel_reset_q;
   assign about = (stalled ? busy_i : '0) | overlong_i | ragged_i;
   assign trouble_o = NumStreams == 0 ? {16'd0, stalled, 4'd0} : {

@@ -1,13 +1,15 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// Registers for a kernel's ports that are no interface. Of inputs, words that read back what was written to them, and stay;
-/// behind them, of outputs, words that hold what the kernel gave when it said so.
+/// Registers for a kernel's ports that are no interface. Of inputs, words that read back what was written to them, as far as the
+/// port has bits, and stay; behind them, of outputs, words that hold what the kernel gave when it said so.
 module kernel_scalars #(
   /// Words of inputs, and of outputs; together 1 to 256.
   parameter int unsigned Words = 1,
   parameter int unsigned Results = 0,
   /// Derived: what widths take that may not be zero.
   localparam int unsigned WordsWide = Words == 0 ? 1 : Words,
-  localparam int unsigned ResultsWide = Results == 0 ? 1 : Results
+  localparam int unsigned ResultsWide = Results == 0 ? 1 : Results,
+  /// Bits of each input word that there are; the others read zero.
+  parameter logic [WordsWide-1:0][31:0] Kept = '1
 ) (
   input  logic clk_i,
   /// Synchronous reset, active low.
@@ -66,7 +68,9 @@ module kernel_scalars #(
       for (int i = 0; i < int'(Words); i++) begin
         if (read && araddr_i[15:2] == 14'(i)) rdata_o <= values_o[i];
         for (int unsigned lane = 0; lane < 4; lane++) begin
-          if (write && awaddr_i[15:2] == 14'(i) && wstrb_i[lane]) values_o[i][8*lane+:8] <= wdata_i[8*lane+:8];
+          if (write && awaddr_i[15:2] == 14'(i) && wstrb_i[lane]) begin
+            values_o[i][8*lane+:8] <= wdata_i[8*lane+:8] & Kept[i][8*lane+:8];
+          end
         end
       end
       for (int i = 0; i < int'(Results); i++) begin

@@ -41,7 +41,7 @@ module kernel_stream_in
 
   localparam int unsigned BeatsWidth = 30;
 
-  logic idle, failed, unpacking, word_valid, word_ready, started_q;
+  logic idle, failed, unpacking, word_valid, word_ready, started_q, stopped_q;
   logic [63:0] word;
   logic [31:0] left, total_q;
   logic [AddrWidth-1:0] araddr;
@@ -96,14 +96,16 @@ module kernel_stream_in
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       started_q <= 1'b0;
+      stopped_q <= 1'b0;
       total_q <= '0;
       moved_o <= '0;
     end else begin
       started_q <= start_i;
       if (start_i) total_q <= bytes_i;
-      // A run that was stopped keeps what it had moved.
+      // A run that was stopped keeps what it had moved: what is thrown away after that was not taken.
+      stopped_q <= !start_i && (stop_i || stopped_q);
       if (start_i) moved_o <= '0;
-      else if (!stop_i) moved_o <= total_q - left;
+      else if (!stop_i && !stopped_q) moved_o <= total_q - left;
     end
   end
 

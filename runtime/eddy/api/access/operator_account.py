@@ -41,7 +41,7 @@ def ensure_operator(store: Store, hasher: KeyHasher, data: DataFolder) -> bool:
         raise damaged_file_error(data.secret, f"is not the one {data.database.name} was written with", fix)
     if not known:
         store.commit(Commit(meta={_PROOF: proof}))
-    _mend(store, hasher, data)
+    _repair_record(store, hasher, data)
     if _wants_key(store, hasher, data):
         key = new_key()
         # The file first: a start that is cut short between the two leaves a file that the next one replaces.
@@ -59,7 +59,7 @@ def _operator(store: Store) -> TenantRecord:
         return TenantRecord(OPERATOR, "", admin=True, quota=_UNBOUNDED)
 
 
-def _mend(store: Store, hasher: KeyHasher, data: DataFolder) -> None:
+def _repair_record(store: Store, hasher: KeyHasher, data: DataFolder) -> None:
     """Write the operator's tenant again where its record is damaged: who else is to mend things? Keys stay."""
     try:
         store.tenants.get(OPERATOR)

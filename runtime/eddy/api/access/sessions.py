@@ -24,9 +24,9 @@ COOKIE = "eddy_session"
 HEADER = "X-CSRF-Token"
 LIFE_S = 12 * 3600.0
 """Wall seconds after which a session ends, used or not."""
-MOST_OF_A_KEY = 20
+MAX_OF_A_KEY = 20
 """Sessions one key may have; beyond them, its own that was opened first ends."""
-MOST = 1_000
+MAX_SESSIONS = 1_000
 """Sessions kept; beyond them, one of the tenant that has most of them ends, the one that was opened first."""
 
 
@@ -93,11 +93,11 @@ class Sessions:
         with self._lock:
             gone = [known for known, each in self._open.items() if each.ends_s <= now_s]
             mine = [known for known, each in self._open.items() if each.key_hash == key_hash and known not in gone]
-            gone += mine[: max(0, len(mine) + 1 - MOST_OF_A_KEY)]
+            gone += mine[: max(0, len(mine) + 1 - MAX_OF_A_KEY)]
             for known in gone:
                 del self._open[known]
             self._open[_hash(cookie)] = session
-            if len(self._open) > MOST:
+            if len(self._open) > MAX_SESSIONS:
                 counts = Counter(each.tenant for each in self._open.values())
                 most = max(counts, key=lambda whose: counts[whose])
                 gone.append(next(known for known, each in self._open.items() if each.tenant == most))

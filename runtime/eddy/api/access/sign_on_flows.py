@@ -18,7 +18,7 @@ LIFE_S = 600.0
 """Wall seconds in which somebody logs in at the provider."""
 CODE_LIFE_S = 120.0
 """Wall seconds in which a command line fetches its key."""
-MOST = 1_000
+MAX_KEPT = 1_000
 """Of each that are kept. Beyond them, the oldest goes of the address that began most: anyone may begin a log-in, and
 one who begins many ends nobody else's."""
 
@@ -85,7 +85,7 @@ class SignOnFlows:
             while self._flows and next(iter(self._flows.values())).ends_s <= now_s:
                 self._flows.popitem(last=False)
             self._flows[state] = made
-            if len(self._flows) > MOST:
+            if len(self._flows) > MAX_KEPT:
                 most = Counter(flow.address for flow in self._flows.values()).most_common(1)[0][0]
                 del self._flows[next(each for each, flow in self._flows.items() if flow.address == most)]
         return state, made
@@ -111,7 +111,7 @@ class SignOnFlows:
         code = new_verifier()
         with self._lock:
             self._granted[code] = Granted(role, label, challenge, self._clock() + CODE_LIFE_S)
-            while len(self._granted) > MOST:
+            while len(self._granted) > MAX_KEPT:
                 self._granted.popitem(last=False)
         return code
 

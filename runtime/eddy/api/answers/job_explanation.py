@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import Answer, shown
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, WaitCause
+from eddy.core.slots import PreemptReason
 from eddy.core.units import format_duration
 from eddy.hypervisor.forecast.job_standing import JobAlone, JobStanding
 from eddy.hypervisor.intake.admission_hold import hold_reason
@@ -27,8 +28,21 @@ TOLD = frozenset(
     }
 )
 """Events that an explanation is made of."""
-MOST_TAKEN = 20
+MAX_TAKEN = 20
 """Preemptions that are told, at most; the latest."""
+REASONS: Mapping[str, str] = {
+    PreemptReason.RANK: "{policy} took slot {slot} for a task that it ranks higher",
+    PreemptReason.ALLOCATION: "{policy} took slot {slot}, as the job had more slots than were allocated to it",
+    PreemptReason.STALLED: "{policy} took slot {slot}, where a task waited for others that had no slot",
+    PreemptReason.FAIR_SHARE: "Slot {slot} was taken for a tenant that was served less for its weight",
+    PreemptReason.OVERDUE: "Slot {slot} was taken for an older job of the same tenant, which is overdue",
+    PreemptReason.DRAINED: "Slot {slot} was drained",
+    PreemptReason.MAINTENANCE: "Slot {slot} was drained for maintenance",
+    PreemptReason.QUARANTINED: "Slot {slot} was quarantined, as it kept failing",
+    PreemptReason.LEASED: "Slot {slot} was given to a person's lease",
+    PreemptReason.UNRECORDED: "{policy} took slot {slot}",
+}
+"""How a preemption is told, by its reason."""
 
 
 class WaitShown(Answer):
@@ -54,7 +68,8 @@ class Taken(Answer):
 
     at_s: float = Field(description="Board time.")
     slot: int = Field(description="Which slot.")
-    words: str = Field(description="Why, as far as you may know.")
+    reason: PreemptReason = Field(description="Which rule of a policy took it, or who else did.")
+    words: str = Field(description="Why, and who had it next, as far as you may know.")
 
 
 class Change(Answer):
@@ -81,7 +96,7 @@ class Explained(Answer):
     spent: list[Spent] = Field(description="Where that went; it adds up to `life_ns` exactly.")
     loads_ns: int = Field(description="Time that slots were loaded for it; several may be at once with items.")
     items_ns: int = Field(description="Time that slots ran its items.")
-    preempted: list[Taken] = Field(description=f"Slots that were taken from it, the latest {MOST_TAKEN}.")
+    preempted: list[Taken] = Field(description=f"Slots that were taken from it, the latest {MAX_TAKEN}.")
     would_help: list[Change] = Field(description="What would have made it faster, by a forecast; most first.")
     estimate: ExpectedTimes | None = Field(description="Its start and end; null once it has ended.")
     words: list[str] = Field(description="All that in sentences.")
@@ -156,12 +171,10 @@ def explain_preemption(
         whom = f"job {told}{f' of {follower.tenant}' if operator else ', yours too,'} had it next"
     else:
         whom = "a job of another tenant had it next"
-    taken = {
-        "drained": f"Slot {event.slot} was drained",
-        "leased": f"Slot {event.slot} was given to a person's lease",
-    }.get(event.detail, f"The dispatch policy (now {policy}) took slot {event.slot}")
-    words = f"{taken} between two items; {whom}. Finished items stayed finished."
-    return Taken(at_s=event.at_s, slot=event.slot, words=words)
+    reason = PreemptReason(event.detail) if event.detail in REASONS else PreemptReason.UNRECORDED
+    why = REASONS[reason].format(slot=event.slot, policy=f"The dispatch policy (now {policy})")
+    words = f"{why}, between two items; {whom}. Finished items stayed finished."
+    return Taken(at_s=event.at_s, slot=event.slot, reason=reason, words=words)
 
 
 def build_explanation(
@@ -188,7 +201,7 @@ def build_explanation(
     """
     life_ns, spent = spent_stretches(record, log, now_s)
     timed = [(e.what, _ns(e.at_s) - _ns(e.started_s)) for e in log if e.started_s is not None]
-    helps = _helps(record, standing, ideal)
+    helps = _list_changes(record, standing, ideal)
     expected = None if standing is None else standing.estimate
     wait = None if standing is None else WaitShown(cause=standing.wait.cause, words=standing.wait.words)
     return Explained(
@@ -207,7 +220,7 @@ def build_explanation(
     )
 
 
-def _helps(record: JobRecord, standing: JobStanding | None, ideal: JobAlone | None) -> list[Change]:
+def _list_changes(record: JobRecord, standing: JobStanding | None, ideal: JobAlone | None) -> list[Change]:
     if standing is not None:
         return [Change(what=each.what, words=each.words, saves_s=each.saves_s) for each in standing.would_help]
     if ideal is None or record.response_s is None:

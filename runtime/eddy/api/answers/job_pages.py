@@ -10,7 +10,7 @@ from typing import Any
 
 from eddy.core.records import JobRecord
 
-MOST = 2048
+MAX_TEXTS = 2048
 """Texts that are kept, of some two kilobytes each."""
 
 
@@ -36,7 +36,7 @@ class RenderedJobs:
     def keep(self, record: JobRecord, offer: Any, text: bytes) -> None:
         """Remember the text of a job that has ended."""
         self._known[record.id] = record, offer, text
-        if len(self._known) > MOST:
+        if len(self._known) > MAX_TEXTS:
             self._known.popitem(last=False)
 
 

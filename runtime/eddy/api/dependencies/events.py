@@ -131,14 +131,14 @@ class EventStream(Response):
                 await _send(send, encode("end", {}).encode())
                 return
             if not ended and len(events) < PAGE:
-                while not await _within(heartbeat_s, follower):
+                while not await _wait_for_news(heartbeat_s, follower):
                     await _send(send, HEARTBEAT.encode())
 
     def _read(self, after: int) -> tuple[bool, Sequence[JobEvent]]:
         return self._followed.ended(), self._followed.read(after, PAGE)
 
 
-async def _within(heartbeat_s: float | None, follower: Follower) -> bool:
+async def _wait_for_news(heartbeat_s: float | None, follower: Follower) -> bool:
     """Have a follower handed what is new; False where so much time has passed."""
     with suppress(asyncio.TimeoutError):
         await asyncio.wait_for(follower.receive_new(), heartbeat_s)

@@ -39,7 +39,7 @@ LOOK_S = 1.0
 """Most wall seconds between two looks at every connection."""
 NOT_HTTP = "What arrived is no request in HTTP/1.1: send one as RFC 9112 has it, and HTTPS only to a server with TLS."
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-MOST_PART = 1 << 16
+MAX_PART = 1 << 16
 """Bytes of a head, of the lines around chunks or behind a body that has not come whole, at most."""
 READ_PATIENCE = 3
 """Times the patience in which an answer must be read on: a receiver tells of what it read in large steps."""
@@ -248,7 +248,7 @@ class GuardedProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._break_off()
         else:
-            if self._unread > MOST_PART:
+            if self._unread > MAX_PART:
                 self._break_off()
         if self._busy:
             self._asking_s = None

@@ -33,9 +33,9 @@ from eddy.host.logs import request_id
 from eddy.store.disk.files import DamagedFile
 
 MEDIA_TYPE = "application/problem+json"
-MOST_ERRORS = 32
+MAX_ERRORS = 32
 """Wrong fields that one answer lists."""
-MOST_NAME_SHOWN = 80
+MAX_NAME_SHOWN = 80
 """Characters of a refused name that the answer repeats."""
 _log = structlog.get_logger("eddy.api")
 
@@ -254,7 +254,7 @@ def _validation(request: Request, failure: RequestValidationError) -> JSONRespon
     if broken:
         reason = (broken[0].get("ctx") or {}).get("error", "it cannot be parsed")
         return respond(request, "malformed-json", f"The body is not valid JSON: {reason}.")
-    listed = [_entry(error) for error in errors[:MOST_ERRORS]]
+    listed = [_entry(error) for error in errors[:MAX_ERRORS]]
     first = listed[0]
     detail = f"{first['field']}: {first['message']}" + (f" (and {len(errors) - 1} more)" if len(errors) > 1 else "")
     extra = {"allowed": first["allowed"]} if "allowed" in first else {}
@@ -265,7 +265,7 @@ def _entry(error: Mapping[str, Any]) -> dict[str, Any]:
     pattern = (error.get("ctx") or {}).get("pattern", "")
     words = IN_WORDS.get(pattern, error["msg"])
     if pattern in (NAME, IDENTIFIER):  # what was meant as a name is seen best where it stands
-        words = f"{str(error.get('input', ''))[:MOST_NAME_SHOWN]!r} {words}"
+        words = f"{str(error.get('input', ''))[:MAX_NAME_SHOWN]!r} {words}"
     entry: dict[str, Any] = {"field": _field(error["loc"]), "message": words}
     allowed = _allowed(error)
     return entry if allowed is None else {**entry, "allowed": allowed}

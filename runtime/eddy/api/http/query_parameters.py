@@ -18,7 +18,7 @@ from starlette.types import Scope
 
 FOREIGN = frozenset({"/v1/session/sign-on/callback"})
 """Addresses whose queries others write, who may add to them: OpenID Connect lets a provider."""
-MOST_PARAMETERS = 256
+MAX_PARAMETERS = 256
 """Parameters in a query; each that is wrong costs far more time than it has bytes."""
 
 
@@ -81,7 +81,7 @@ class QueryParameters:
 
 def _query_of(route: APIRoute, caller: Callable[..., Any]) -> RouteQuery:
     methods, names = frozenset(route.methods or ()), dict(_taken(route.dependant))
-    return RouteQuery(route.path_regex, methods, names, _asks(route.dependant, caller))
+    return RouteQuery(route.path_regex, methods, names, _depends_on(route.dependant, caller))
 
 
 def _taken(of: Dependant) -> Iterator[tuple[str, bool]]:
@@ -89,31 +89,31 @@ def _taken(of: Dependant) -> Iterator[tuple[str, bool]]:
     for field in of.query_params:
         kind: Any = field.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from ((each.alias or name, _many(each.annotation)) for name, each in kind.model_fields.items())
+            yield from ((each.alias or name, _is_list(each.annotation)) for name, each in kind.model_fields.items())
         else:
-            yield field.alias, _many(kind)
+            yield field.alias, _is_list(kind)
     for each in of.dependencies:
         yield from _taken(each)
 
 
-def _asks(of: Dependant, caller: Callable[..., Any]) -> bool:
-    return of.call is caller or any(_asks(each, caller) for each in of.dependencies)
+def _depends_on(of: Dependant, caller: Callable[..., Any]) -> bool:
+    return of.call is caller or any(_depends_on(each, caller) for each in of.dependencies)
 
 
 def _is_stranger(scope: Scope) -> bool:
     return not any(name in (b"authorization", b"cookie") for name, _ in scope["headers"])
 
 
-def _many(kind: Any) -> bool:
+def _is_list(kind: Any) -> bool:
     return get_origin(kind) is list
 
 
 def _wrong(query: bytes, names: Mapping[str, bool]) -> tuple[str, str] | None:
     """The first parameter that is wrong, and why."""
     try:
-        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
     except ValueError:
-        return "query", f"there are more than {MOST_PARAMETERS} parameters"
+        return "query", f"there are more than {MAX_PARAMETERS} parameters"
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in names:

@@ -17,7 +17,7 @@ from eddy.store.db.rows import microseconds
 from eddy.store.job_tables.listing import JobFilter, ListOrder, Place
 
 _CURSOR = re.compile(r"([0-9]{1,16})\.([0-9]{1,18})")
-_MOST_UNIX_S = 1e10
+_MAX_UNIX_S = 1e10
 
 
 class ListQuery(BaseModel):
@@ -36,10 +36,10 @@ class ListQuery(BaseModel):
     )
     array: Decimal | None = Field(default=None, ge=1, le=(1 << 63) - 1, description="Only jobs of this array.")
     submitted_from: float | None = Field(
-        default=None, ge=0, le=_MOST_UNIX_S, description="Only jobs submitted then or later, in seconds since 1970."
+        default=None, ge=0, le=_MAX_UNIX_S, description="Only jobs submitted then or later, in seconds since 1970."
     )
     submitted_before: float | None = Field(
-        default=None, ge=0, le=_MOST_UNIX_S, description="Only jobs submitted before, in seconds since 1970."
+        default=None, ge=0, le=_MAX_UNIX_S, description="Only jobs submitted before, in seconds since 1970."
     )
     sort: ListOrder = Field(
         default=ListOrder.NEWEST,

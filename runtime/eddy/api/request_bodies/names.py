@@ -44,19 +44,19 @@ def _distinct(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 _Name = Annotated[
-    str, _of_form(names.label_name, names.NAME_WORDS), _text(names.MOST_NAME, 1, f"A name: {names.NAME_WORDS}.")
+    str, _of_form(names.label_name, names.NAME_WORDS), _text(names.MAX_NAME, 1, f"A name: {names.NAME_WORDS}.")
 ]
 _Value = Annotated[
-    str, _of_form(names.label_value, names.TEXT_WORDS), _text(names.MOST_VALUE, 0, f"A value: {names.TEXT_WORDS}.")
+    str, _of_form(names.label_value, names.TEXT_WORDS), _text(names.MAX_VALUE, 0, f"A value: {names.TEXT_WORDS}.")
 ]
 Labels = Annotated[dict[_Name, _Value], Field(max_length=MAX_LABELS), WrapValidator(_distinct)]
 Label = Annotated[
     str,
     _of_form(lambda text: "=".join(names.label_pair(text)), "NAME=VALUE"),
-    _text(names.MOST_NAME + 1 + names.MOST_VALUE, 2, "A label as `name=value`."),
+    _text(names.MAX_NAME + 1 + names.MAX_VALUE, 2, "A label as `name=value`."),
 ]
 DisplayName = Annotated[
     str,
     _of_form(names.label_value, names.TEXT_WORDS),
-    _text(names.MOST_VALUE, 0, f"What it is called, in any script; {names.TEXT_WORDS}."),
+    _text(names.MAX_VALUE, 0, f"What it is called, in any script; {names.TEXT_WORDS}."),
 ]

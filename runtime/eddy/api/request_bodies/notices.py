@@ -10,10 +10,10 @@ from pydantic import ConfigDict, Field
 from eddy.api.request_bodies.base import LINE, Request
 from eddy.api.request_bodies.numbers import Whole
 from eddy.core.notices import NoticeKind
-from eddy.notices.targets import MOST_TARGET
+from eddy.notices.targets import MAX_TARGET
 
-MOST_SLOTS = 64
-MOST_WINDOW_S = 30 * 86400.0
+MAX_SLOTS = 64
+MAX_WINDOW_S = 30 * 86400.0
 _CHOSEN = [kind.value for kind in NoticeKind if kind is not NoticeKind.TEST]
 
 
@@ -26,7 +26,7 @@ class SubscriptionSubmission(Request):
 
     target: str = Field(
         min_length=8,
-        max_length=MOST_TARGET,
+        max_length=MAX_TARGET,
         description="`https://HOST/PATH`, `http://HOST/PATH` or `mailto:NAME@HOST`.",
     )
     kinds: list[str] = Field(
@@ -50,10 +50,10 @@ class WindowSubmission(Request):
 
     title: str = Field(min_length=1, max_length=100, pattern=LINE, description="What is done, for everyone.")
     begins_unix_s: float = Field(ge=0, le=1e11, description="From when, by wall time.")
-    lasts_s: float = Field(gt=0, le=MOST_WINDOW_S, description="For how long, in wall seconds.")
+    lasts_s: float = Field(gt=0, le=MAX_WINDOW_S, description="For how long, in wall seconds.")
     drain_s: float = Field(
-        default=0.0, ge=0, le=MOST_WINDOW_S, description="How long before its beginning its slots take nothing new."
+        default=0.0, ge=0, le=MAX_WINDOW_S, description="How long before its beginning its slots take nothing new."
     )
-    slots: Annotated[list[Whole], Field(max_length=MOST_SLOTS)] = Field(
+    slots: Annotated[list[Whole], Field(max_length=MAX_SLOTS)] = Field(
         default_factory=list, description="Which slots; none named means all of the board."
     )

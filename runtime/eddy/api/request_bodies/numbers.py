@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 _DIGITS = re.compile(r"0|[1-9][0-9]*")
-_MOST_DIGITS = 20
+_MAX_DIGITS = 20
 """More than any number that is asked for has."""
 
 
@@ -27,8 +27,8 @@ def _decimal(value: Any) -> Any:
     """
     if not isinstance(value, str):
         return value
-    if not _DIGITS.fullmatch(value) or len(value) > _MOST_DIGITS:
-        allowed = f"a whole number of at most {_MOST_DIGITS} digits, without sign or leading zeros"
+    if not _DIGITS.fullmatch(value) or len(value) > _MAX_DIGITS:
+        allowed = f"a whole number of at most {_MAX_DIGITS} digits, without sign or leading zeros"
         raise PydanticCustomError("decimal", "must be {allowed}", {"allowed": allowed})
     return int(value)
 

@@ -17,15 +17,15 @@ from eddy.core.sessions import (
     DEFAULT_BYTES,
     DEFAULT_IDLE_S,
     LEAST_BYTES,
+    MAX_IDLE_S,
     MOST_BYTES,
-    MOST_IDLE_S,
     OnPressure,
     SessionOptions,
 )
 from eddy.gpu.compilation.includes import MAX_FILES
 from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.engine.session_service import Batch
-from eddy.hypervisor.sessions.commands import MOST_NUMBER, parse_commands
+from eddy.hypervisor.sessions.commands import MAX_NUMBER, parse_commands
 
 MOST_WAIT_S = 30.0
 
@@ -44,7 +44,7 @@ class SessionSubmission(Request):
     idle_timeout_s: float = Field(
         default=DEFAULT_IDLE_S,
         gt=0,
-        le=MOST_IDLE_S,
+        le=MAX_IDLE_S,
         description="Wall seconds without a request, and without a command under way, after which it is closed.",
     )
     on_pressure: Literal["spill", "refuse"] = Field(
@@ -91,8 +91,8 @@ class BatchHead(Request):
 
     commands: list[dict[str, Any]] = Field(default_factory=list)
     life: str = Field(default="", max_length=64)
-    known: Whole = Field(default=0, ge=0, le=MOST_NUMBER)
-    until: Whole = Field(default=0, ge=0, le=MOST_NUMBER)
+    known: Whole = Field(default=0, ge=0, le=MAX_NUMBER)
+    until: Whole = Field(default=0, ge=0, le=MAX_NUMBER)
     wait_s: float = Field(default=0.0, ge=0, le=MOST_WAIT_S)
 
 

@@ -22,7 +22,7 @@ MAX_DEPTH = 32
 """Objects and lists within each other."""
 MAX_NAMES = 1024
 """Names in one object; each that is wrong costs far more time and answer than it has bytes."""
-LEAST_INTEGER, MOST_INTEGER = -(1 << 63), (1 << 64) - 1
+MIN_INTEGER, MAX_INTEGER = -(1 << 63), (1 << 64) - 1
 """What a 64-bit register of either signedness holds."""
 
 
@@ -107,7 +107,7 @@ def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def _integer(text: str) -> int:
     """A whole number; one longer than any that is allowed becomes one that is just beyond."""
-    return int(text) if len(text) <= 20 else (LEAST_INTEGER - 1 if text.startswith("-") else MOST_INTEGER + 1)
+    return int(text) if len(text) <= 20 else (MIN_INTEGER - 1 if text.startswith("-") else MAX_INTEGER + 1)
 
 
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
@@ -125,8 +125,8 @@ def _check(value: Any, field: str, depth: int) -> None:
         _check_text(value, field, "the text")
     elif isinstance(value, float) and not math.isfinite(value):
         raise UnstorableValue(field or "body", "the number is not finite", "a finite number")
-    elif isinstance(value, int) and not LEAST_INTEGER <= value <= MOST_INTEGER:
-        raise UnstorableValue(field or "body", "the number has more than 64 bits", f"{LEAST_INTEGER} to {MOST_INTEGER}")
+    elif isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
+        raise UnstorableValue(field or "body", "the number has more than 64 bits", f"{MIN_INTEGER} to {MAX_INTEGER}")
     elif isinstance(value, list):
         for place, entry in enumerate(value):
             if not _plain(entry):
@@ -143,7 +143,7 @@ def _check(value: Any, field: str, depth: int) -> None:
 def _plain(value: Any) -> bool:
     """Whether a value is at first sight one that can be kept: a list may have half a million."""
     if type(value) is int:
-        return 0 <= value <= MOST_INTEGER
+        return 0 <= value <= MAX_INTEGER
     return type(value) is str and value.isascii() and "\0" not in value
 
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 
 from eddy.api.answers.job_explanation import (
     LOOKED_THROUGH,
-    MOST_TAKEN,
+    MAX_TAKEN,
     TOLD,
     Explained,
     Taken,
@@ -51,7 +51,7 @@ async def explain(job: JobId, context: Ctx, viewer: Caller) -> Explained:
     if context.ready and not context.hypervisor.unreachable_reason:
         with anyio.move_on_after(PATIENCE_S):
             standing = None if record.state.is_final else await context.hypervisor.job_standing(job)
-            ideal = await _alone(context, record)
+            ideal = await _solo_times(context, record)
     number = context.store.numbers.job.public_id(job)
     return build_explanation(record, number, log, context.hypervisor.now_s(), taken, standing, ideal, viewer.admin)
 
@@ -70,12 +70,12 @@ def _read(context: Context, viewer: TenantRecord, job: int) -> tuple[JobRecord, 
             viewer.admin,
             policy,
         )
-        for event in [e for e in log if e.what is JobEventKind.PREEMPT and e.slot is not None][-MOST_TAKEN:]
+        for event in [e for e in log if e.what is JobEventKind.PREEMPT and e.slot is not None][-MAX_TAKEN:]
     ]
     return record, log, taken
 
 
-async def _alone(context: Context, record: JobRecord) -> JobAlone | None:
+async def _solo_times(context: Context, record: JobRecord) -> JobAlone | None:
     """What a job would have taken alone, of one that succeeded."""
     application = context.catalogue.applications.get(record.application)
     if record.state is not JobState.SUCCEEDED or record.kind != APPLICATION or application is None:

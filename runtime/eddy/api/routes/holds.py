@@ -48,20 +48,20 @@ async def let_go(job: JobId, context: Ctx, viewer: Caller) -> Job:
 
 
 def _hold(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
-    owner, by = _who(context, viewer, job)
+    owner, by = _owner_and_actor(context, viewer, job)
     if by == OPERATOR:
         record_action(context, viewer, "hold-outputs", tenant=owner, job=context.store.numbers.job.public_id(job))
     return context.writer.holds.hold(owner, job, by)
 
 
 def _let_go(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
-    owner, by = _who(context, viewer, job)
+    owner, by = _owner_and_actor(context, viewer, job)
     if by == OPERATOR:
         record_action(context, viewer, "let-outputs-go", tenant=owner, job=context.store.numbers.job.public_id(job))
     return context.writer.holds.let_go(owner, job, by)
 
 
-def _who(context: Context, viewer: TenantRecord, job: int) -> tuple[str, str]:
+def _owner_and_actor(context: Context, viewer: TenantRecord, job: int) -> tuple[str, str]:
     """Whose job it is, and as whom the viewer acts."""
     owner = owner_of(context, viewer, job)
     return owner, OPERATOR if viewer.admin and owner != viewer.id else TENANT

@@ -186,11 +186,15 @@ async def load_image(lease: LeaseId, body: OwnImage, context: Ctx, tenant: Calle
     if file.size_bytes > MAX_IMAGE_BYTES:
         most = format_bytes(MAX_IMAGE_BYTES)
         raise ImageRefused(f"The file has {format_bytes(file.size_bytes)}; an image has {most} at most.", reason="size")
-    data = await context.uploads.on_disk(context.store.blobs.get, tenant.id, body.manifest.sha256)
+
+    async def read() -> bytes:
+        data: bytes = await context.uploads.on_disk(context.store.blobs.get, tenant.id, body.manifest.sha256)
+        return data
+
     await record_action_async(
         context, tenant, "load-own-image", lease=lease, slot=body.manifest.slot, image=body.manifest.sha256
     )
-    await context.hypervisor.leases.load_own(record.id, body.manifest.image(), data, body.wait_s)
+    await context.hypervisor.leases.load_own(record.id, body.manifest.image(), read, body.wait_s)
     return _shown(context, context.store.leases.get(lease), tenant)
 
 

@@ -85,7 +85,7 @@ async def subscribe(body: SubscriptionSubmission, response: Response, context: C
 )
 async def show_subscription(subscription: _Name, context: Ctx, viewer: Caller) -> SubscriptionAnswer:
     """With why nothing is sent any more, where that is so."""
-    return subscription_answer(_mine(context, viewer, subscription))
+    return subscription_answer(_subscription_of(context, viewer, subscription))
 
 
 @router.delete(
@@ -98,7 +98,7 @@ async def show_subscription(subscription: _Name, context: Ctx, viewer: Caller) -
 )
 async def unsubscribe(subscription: _Name, context: Ctx, viewer: Caller) -> Response:
     """Messages that wait are dropped, and its log goes."""
-    found = _mine(context, viewer, subscription)
+    found = _subscription_of(context, viewer, subscription)
     await record_action_async(context, viewer, "unsubscribe", subscription=found.id, target=found.target)
     await anyio.to_thread.run_sync(context.writer.notices.remove, found.id)
     return Response(status_code=204)
@@ -113,7 +113,7 @@ async def unsubscribe(subscription: _Name, context: Ctx, viewer: Caller) -> Resp
 )
 async def list_deliveries(subscription: _Name, context: Ctx, viewer: Caller, limit: _Limit = 50) -> DeliveryList:
     """Messages that wait, and the latest of those that were delivered or given up."""
-    found = _mine(context, viewer, subscription)
+    found = _subscription_of(context, viewer, subscription)
     deliveries = await anyio.to_thread.run_sync(context.store.notices.deliveries, found.id, limit)
     return DeliveryList(deliveries=[_answer(each) for each in deliveries])
 
@@ -128,7 +128,7 @@ async def list_deliveries(subscription: _Name, context: Ctx, viewer: Caller, lim
 )
 async def send_test(subscription: _Name, context: Ctx, viewer: Caller) -> DeliveryAnswer:
     """It goes the way of any other; the log says what came of it."""
-    found, now_s = _mine(context, viewer, subscription), time.time()
+    found, now_s = _subscription_of(context, viewer, subscription), time.time()
     _check_on(found)
     notice = Notice(NoticeKind.TEST, None, {"subscription": found.id}, now_s)
     made = new_delivery(found, notice, now_s)
@@ -147,7 +147,7 @@ async def send_test(subscription: _Name, context: Ctx, viewer: Caller) -> Delive
 )
 async def redeliver(subscription: _Name, delivery: _Message, context: Ctx, viewer: Caller) -> DeliveryAnswer:
     """Under the same id, with all attempts before it. One that waits is sent at once."""
-    found = _mine(context, viewer, subscription)
+    found = _subscription_of(context, viewer, subscription)
     _check_on(found)
     known = await anyio.to_thread.run_sync(context.store.notices.delivery, found.id, delivery)
     again = dataclasses.replace(known, state=DeliveryState.WAITING, attempts=0, next_unix_s=time.time())
@@ -160,7 +160,7 @@ def _answer(delivery: Delivery) -> DeliveryAnswer:
     return delivery_answer(delivery, json.loads(delivery.body))
 
 
-def _mine(context: Context, viewer: TenantRecord, subscription: str) -> Subscription:
+def _subscription_of(context: Context, viewer: TenantRecord, subscription: str) -> Subscription:
     return context.store.notices.get(subscription, None if viewer.admin else viewer.id)
 
 

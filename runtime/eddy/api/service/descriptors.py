@@ -21,7 +21,7 @@ COMING = 3 * AT_ONCE
 """Most that are accepted before the first of them, where it is one too many, is closed: three turns later."""
 OWN = 96
 """Files a server has open itself: the data base for each thread that reads, the board, the log."""
-LEAST = 16
+MIN_CONNECTIONS = 16
 """Connections below which there is no serving anybody."""
 _log = logging.getLogger(__name__)
 
@@ -33,15 +33,15 @@ def fit_connection_limits(limits: ConnectionLimits) -> ConnectionLimits:
         limits: As they are asked for.
 
     Raises:
-        InvalidRequest: There is no room for `LEAST`.
+        InvalidRequest: There is no room for `MIN_CONNECTIONS`.
     """
     wanted = OWN + COMING + 2 * limits.connections
     files = _raised(wanted)
     if files >= wanted:
         return limits
     fit = (files - OWN - COMING) // 2
-    if fit < LEAST:
-        needed = OWN + COMING + 2 * LEAST
+    if fit < MIN_CONNECTIONS:
+        needed = OWN + COMING + 2 * MIN_CONNECTIONS
         message = (
             f"This process may have {files} files open, and a server needs {needed}: raise the bound (`ulimit -n`, or"
             " LimitNOFILE= of a systemd unit)."

@@ -46,9 +46,9 @@ class GaugeCollector(Collector):
         """The figures of this moment."""
         context = self._context
         hypervisor = context.hypervisor
-        yield _one("eddy_board_seconds", "Board time, as last seen.", hypervisor.now_s())
+        yield _gauge("eddy_board_seconds", "Board time, as last seen.", hypervisor.now_s())
         up = float(context.ready and not context.unavailable)
-        yield _one("eddy_up", "1 while the hypervisor accepts jobs and its board answers.", up)
+        yield _gauge("eddy_up", "1 while the hypervisor accepts jobs and its board answers.", up)
         yield _labelled("eddy_build", "1 for the version that runs.", "version", {_VERSION: 1})
         yield _labelled("eddy_policy", "1 for the dispatch policy in force.", "policy", {hypervisor.policy: 1})
         yield from _slots(hypervisor.slots())
@@ -74,38 +74,38 @@ def _slots(slots: Iterable[SlotStatus]) -> Iterator[Metric]:
 
 def _jobs(store: Store) -> Iterator[Metric]:
     states, happened = store.jobs.unfinished_by_state(), store.happened
-    yield _labelled("eddy_jobs", "Jobs that have not ended, by state.", "state", _each(_UNFINISHED, states))
-    yield _one(
+    yield _labelled("eddy_jobs", "Jobs that have not ended, by state.", "state", _with_absent(_UNFINISHED, states))
+    yield _gauge(
         "eddy_tenants_with_jobs", "Tenants with jobs that have not ended.", len(store.jobs.unfinished_by_tenant())
     )
-    yield _counted("eddy_jobs_ended", "Jobs that ended since the start.", "state", _each(_FINAL, happened.ended))
+    yield _counted("eddy_jobs_ended", "Jobs that ended since the start.", "state", _with_absent(_FINAL, happened.ended))
     text = "Entries of jobs' event logs since the start: loads, items, preemptions, faults, by kind."
     kinds = [kind.value for kind in JobEventKind]
-    yield _counted("eddy_events", text, "what", _each(kinds, happened.events))
+    yield _counted("eddy_events", text, "what", _with_absent(kinds, happened.events))
     text = "Faults since the start, by their codes; docs/reference/faults.md has what becomes of each."
-    yield _counted("eddy_faults", text, "fault", _each((fault.value for fault in Fault), happened.faults))
+    yield _counted("eddy_faults", text, "fault", _with_absent((fault.value for fault in Fault), happened.faults))
     text = "Board seconds of jobs that ended since the start, by what they went to; waits by cause."
-    yield _counted("eddy_job_seconds", text, "spent", _each(_SPENT, happened.spent_s))
+    yield _counted("eddy_job_seconds", text, "spent", _with_absent(_SPENT, happened.spent_s))
 
 
 def _kept(context: Context) -> Iterator[Metric]:
     store = context.store
     size, free = store.sizes
-    yield _one("eddy_storage_ok", "0 while nothing can be kept: the log says why.", float(store.problem is None))
+    yield _gauge("eddy_storage_ok", "0 while nothing can be kept: the log says why.", float(store.problem is None))
     text = "Damaged records that were met since the start and passed over, by kind."
     yield _labelled("eddy_damaged_records", text, "kind", store.damage.counts())
-    yield _one("eddy_disk_free_bytes", "Room left where the data folder lies.", free)
-    yield _one("eddy_database_bytes", "Bytes of the data base with its log.", size)
-    yield _one(
+    yield _gauge("eddy_disk_free_bytes", "Room left where the data folder lies.", free)
+    yield _gauge("eddy_database_bytes", "Bytes of the data base with its log.", size)
+    yield _gauge(
         "eddy_blob_bytes",
         "Bytes of blobs, with those on their way, and of outputs that tenants hold.",
         store.blobs.ledger.total(),
     )
-    yield _one("eddy_output_bytes", "Bytes of outputs and logs on disk.", store.retention.kept_bytes)
-    yield _one("eddy_jobs_kept", "Jobs that have ended and are kept.", sum(store.jobs.tally.count_ended().values()))
+    yield _gauge("eddy_output_bytes", "Bytes of outputs and logs on disk.", store.retention.kept_bytes)
+    yield _gauge("eddy_jobs_kept", "Jobs that have ended and are kept.", sum(store.jobs.tally.count_ended().values()))
     text = "Jobs that were removed after their end, with their events and outputs, since the start."
     yield CounterMetricFamily("eddy_jobs_purged", text, value=store.purge.jobs_gone)
-    yield _one("eddy_tenants_leaving", "Tenants that are being removed.", len(store.tenants.list_leaving()))
+    yield _gauge("eddy_tenants_leaving", "Tenants that are being removed.", len(store.tenants.list_leaving()))
     jobs, freed = context.collected
     text = "Jobs whose outputs were removed to make room, since the start."
     yield CounterMetricFamily("eddy_outputs_collected_jobs", text, value=jobs)
@@ -115,9 +115,9 @@ def _kept(context: Context) -> Iterator[Metric]:
 
 def _sessions(did: Counts, there: Sequence[tuple[SessionRecord, SessionFigures]]) -> Iterator[Metric]:
     states = Tally(figures.state.value for _, figures in there)
-    yield _labelled("eddy_sessions", "Sessions that are open, by state.", "state", _each(_OPEN, states))
+    yield _labelled("eddy_sessions", "Sessions that are open, by state.", "state", _with_absent(_OPEN, states))
     held = sum(figures.buffer_bytes for _, figures in there)
-    yield _one("eddy_session_buffer_bytes", "Bytes of buffers of sessions.", held)
+    yield _gauge("eddy_session_buffer_bytes", "Bytes of buffers of sessions.", held)
     ended = {"complete": did.launches - did.failed_launches, "failed": did.failed_launches}
     yield _counted("eddy_session_launches", "Launches of sessions that ended since the start.", "state", ended)
     text = "Bytes of buffers of sessions since the start: brought, fetched, and found on the board by launches."
@@ -128,27 +128,27 @@ def _sessions(did: Counts, there: Sequence[tuple[SessionRecord, SessionFigures]]
 def _leases(standings: Sequence[LeaseStatus]) -> Iterator[Metric]:
     there = [each for each in standings if not each.record.state.is_final]
     states = Tally(each.record.state.value for each in there)
-    yield _labelled("eddy_leases", "Leases that have not ended, by state.", "state", _each(_LEASES, states))
+    yield _labelled("eddy_leases", "Leases that have not ended, by state.", "state", _with_absent(_LEASES, states))
     slots = sum(len(each.record.slots) for each in there)
-    yield _one("eddy_leased_slots", "Slots that leases hold.", slots)
+    yield _gauge("eddy_leased_slots", "Slots that leases hold.", slots)
 
 
 def _market(loop: PriceLoop) -> Iterator[Metric]:
     now = market_answer(loop, "")
     yield _labelled("eddy_price_policy", "1 for the price policy in force.", "policy", {loop.policy_name: 1})
-    yield _one("eddy_market_epoch", "Number of the epoch.", now["epoch"])
+    yield _gauge("eddy_market_epoch", "Number of the epoch.", now["epoch"])
     prices = {str(cluster["slot"]): cluster["price"] for cluster in now["clusters"]}
     yield _labelled("eddy_cluster_price", "Price of one core of a cluster.", "slot", prices)
     cores = {str(cluster["slot"]): cluster["cores"] for cluster in now["clusters"]}
     yield _labelled("eddy_cluster_cores", "Cores of a cluster.", "slot", cores)
 
 
-def _each(names: Iterable[str], found: Mapping[str, float]) -> dict[str, float]:
+def _with_absent(names: Iterable[str], found: Mapping[str, float]) -> dict[str, float]:
     """Every name that may come, so that a figure is there before it is first above zero; and what else was found."""
     return {**dict.fromkeys(names, 0.0), **found}
 
 
-def _one(name: str, text: str, value: float) -> Metric:
+def _gauge(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(name, text, value=value)
 
 

@@ -22,7 +22,7 @@ from eddy.host.distribution import install_hint
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-MOST_SPANS = 1000
+MAX_SPANS = 1000
 """Spans of one job, at most; the root says how many were left out."""
 _EVENTS = 100_000
 _ENDS: Mapping[JobEventKind, tuple[str, bool]] = {
@@ -85,13 +85,13 @@ def export(tracer: Tracer, record: JobRecord, number: int, events: Sequence[JobE
         "eddy.tenant": record.tenant,
         "eddy.application": record.application,
         "eddy.state": record.state.value,
-        "eddy.spans_left_out": max(len(pieces) - MOST_SPANS, 0),
+        "eddy.spans_left_out": max(len(pieces) - MAX_SPANS, 0),
     }
     root = tracer.start_span("job", start_time=at_ns(record.arrival_s), attributes=attributes)
     if record.cause:
         root.set_status(Status(StatusCode.ERROR, record.cause))
     within = set_span_in_context(root)
-    kept = pieces if len(pieces) <= MOST_SPANS else (*pieces[: MOST_SPANS - 1], pieces[-1])
+    kept = pieces if len(pieces) <= MAX_SPANS else (*pieces[: MAX_SPANS - 1], pieces[-1])
     for piece in kept:
         span = tracer.start_span(piece.name, within, start_time=at_ns(piece.start_s), attributes=dict(piece.attributes))
         if not piece.ok:

@@ -21,7 +21,7 @@ MOST_WORDS = (1 << 24) - 1
 """Words of a piece, and of an image, at most."""
 _KIND_SHIFT = 30
 _RESERVED = 0x3F00_0000
-_LEAST_RUN, _LEAST_ZEROS = 4, 3
+_MIN_RUN, _MIN_ZEROS = 4, 3
 """The shortest runs that take fewer words as a piece of their own, counting the head of the piece behind them."""
 
 Words = NDArray[np.uint32]
@@ -92,7 +92,7 @@ def _runs(words: Words) -> list[tuple[int, int]]:
     """Begin and end of each run of equal words that is worth a piece of its own."""
     edges = np.flatnonzero(words[1:] != words[:-1]) + 1
     begins, ends = np.concatenate(([0], edges)), np.concatenate((edges, [len(words)]))
-    worth = ends - begins >= np.where(words[begins] == 0, _LEAST_ZEROS, _LEAST_RUN)
+    worth = ends - begins >= np.where(words[begins] == 0, _MIN_ZEROS, _MIN_RUN)
     return list(zip(begins[worth].tolist(), ends[worth].tolist(), strict=True))
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import shutil
-import tempfile
 import threading
 import weakref
 from collections import OrderedDict, deque
@@ -25,6 +23,7 @@ from eddy.board.images.signing import Trust
 from eddy.core.errors import ConfigurationFailed, EddyError, ImageRefused, InvalidRequest
 from eddy.core.slots import Image, SlotDescription
 from eddy.core.units import format_bytes
+from eddy.host.memory_folder import MemoryFolder
 
 Read = Callable[[str, bool], bool]
 """Reads an image (its sha256) into memory; with True, only where none leaves for it. Answers whether it is there."""
@@ -113,7 +112,7 @@ class ImageStore:
         self._cache_bytes = cache_bytes
         self._parsed: dict[Path, tuple[_Stamp, StoredImage | None]] = {}
         self._copies: OrderedDict[str, tuple[_Stamp, Path, int]] = OrderedDict()
-        self._private: tempfile.TemporaryDirectory[str] | None = None
+        self._private: MemoryFolder | None = None
         self._lock = threading.RLock()
         """Over what is known of files and copies; not over reading one."""
         self._pinned = ""
@@ -179,7 +178,7 @@ class ImageStore:
         """Remove the private copies."""
         self._ahead.close()
         if self._private is not None:
-            self._private.cleanup()
+            self._private.close()
             self._private = None
             self._copies.clear()
 
@@ -296,9 +295,8 @@ class ImageStore:
 
     def _private_folder(self) -> Path:
         if self._private is None:
-            memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-            self._private = tempfile.TemporaryDirectory(prefix="eddy-images-", dir=memory)
-        return Path(self._private.name)
+            self._private = MemoryFolder("eddy-image-copies")
+        return self._private.path
 
 
 def _stamp(path: Path) -> _Stamp:

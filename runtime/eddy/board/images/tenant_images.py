@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 
 from eddy.board.images.images import check_place, check_size
@@ -19,6 +17,7 @@ from eddy.core.errors import ImageRefused
 from eddy.core.slots import Image, Pool, SlotDescription
 from eddy.core.units import format_frequency
 from eddy.host.files import translate_os_errors
+from eddy.host.memory_folder import MemoryFolder
 
 
 class TenantImages:
@@ -31,7 +30,7 @@ class TenantImages:
     def __init__(self, trust: Trust) -> None:
         self._trust = trust
         self._kept: dict[int, tuple[Image, Path]] = {}
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: MemoryFolder | None = None
 
     def take(self, image: Image, tenant: str, data: bytes, slot: SlotDescription, shell: str) -> None:
         """Check an image, and keep it for its slot; see `check_own_image`."""
@@ -52,14 +51,13 @@ class TenantImages:
         """Forget all of them."""
         self._kept.clear()
         if self._folder is not None:
-            self._folder.cleanup()
+            self._folder.close()
             self._folder = None
 
     def _place(self, slot: int) -> Path:
         if self._folder is None:
-            memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-            self._folder = tempfile.TemporaryDirectory(prefix="eddy-tenant-images-", dir=memory)
-        return Path(self._folder.name) / f"slot{slot}.bit"
+            self._folder = MemoryFolder("eddy-own-images")
+        return self._folder.path / f"slot{slot}.bit"
 
 
 def check_own_image(trust: Trust, image: Image, tenant: str, data: bytes, slot: SlotDescription, shell: str) -> None:

@@ -85,7 +85,7 @@ class ModelItems:
         """A run of a held module is over: it did its work, or met its fault, which closes the slot."""
         hold = state.hold
         assert hold is not None
-        verdict, detail = self._behave(slot, state, hold.launch, hold.arguments())
+        verdict, detail = self._run_behaviour(slot, state, hold.launch, hold.arguments())
         if verdict is Cause.NONE:
             hold.finish_run()
         else:
@@ -99,7 +99,7 @@ class ModelItems:
             detail = f"no end within {launch.time_limit_s:g} s"
         if verdict is Cause.NONE:
             registers = self._module(state).registers(slot, launch, self._arena)
-            verdict, detail = self._behave(slot, state, launch, registers)
+            verdict, detail = self._run_behaviour(slot, state, launch, registers)
         if verdict is not Cause.NONE:
             self.fail(slot, state, number, at_s, verdict, detail, log)
             return
@@ -141,7 +141,9 @@ class ModelItems:
     def _module(self, state: ModelSlot) -> ModelModule:
         return module_of(self._images[state.image].module, self._clusters)
 
-    def _behave(self, slot: int, state: ModelSlot, launch: Launch, registers: Mapping[int, int]) -> tuple[Cause, str]:
+    def _run_behaviour(
+        self, slot: int, state: ModelSlot, launch: Launch, registers: Mapping[int, int]
+    ) -> tuple[Cause, str]:
         """Let the module's behaviour work on the granted memory; a step outside is a fault, as on the shell."""
         behaviour = self._behaviours.get(self._images[state.image].module)
         if behaviour is None:

@@ -27,7 +27,7 @@ KERNEL_REGISTERS: Mapping[str, int] = {"entry": 0x100, "argument": 0x104, "regio
 Usage = Callable[[Launch, int, int], ContextCounters]
 """What a kernel has done by now, for `sharing`: from its launch, the cores it has, and cycles since its start."""
 
-MOST_INSTRUCTIONS = 1 << 40
+MAX_INSTRUCTIONS = 1 << 40
 """After which a kernel that is computed is given up, where it has no limit of its own."""
 SLICE_S = 25e-6
 """What starting a slice of a kernel and seeing to its end take beside its work-groups, as on the `rtl` board."""
@@ -160,7 +160,7 @@ class ModelCluster:
         assert kernel is not None
         cores = sorted(kernel.cores or range(self.shape.cores))
         cluster = clusters(replace(self.shape, cores=len(cores)))
-        limit = round(min(launch.time_limit_s * clk_hz, MOST_INSTRUCTIONS))
+        limit = round(min(launch.time_limit_s * clk_hz, MAX_INSTRUCTIONS))
         run = cluster.execute(memory.bytes_of(kernel.region), kernel.entry, kernel.argument, limit)
         faults = {fault.core: (fault.cause, fault.pc, fault.value) for fault in run.faults}
         reports = tuple(

@@ -10,7 +10,7 @@ from eddy.core.errors import Conflict, InvalidRequest
 from eddy.core.units import format_bytes
 from eddy.gpu.programs.layout import REGION_BASE
 
-MOST_REGION_BYTES = 1 << 30
+MAX_REGION_BYTES = 1 << 30
 _CAUSES = {
     "illegal": Cause.ILLEGAL_INSTRUCTION,
     "load_misaligned": Cause.MISALIGNED_ACCESS,
@@ -80,11 +80,11 @@ def check_kernel(launch: Launch, kernel: KernelLaunch, region_bytes: int, cores:
             field="grants",
             allowed=f"buffer {kernel.region}, rw",
         )
-    if region_bytes > MOST_REGION_BYTES:
+    if region_bytes > MAX_REGION_BYTES:
         raise InvalidRequest(
-            f"a region has at most {format_bytes(MOST_REGION_BYTES)}, not {format_bytes(region_bytes)}",
+            f"a region has at most {format_bytes(MAX_REGION_BYTES)}, not {format_bytes(region_bytes)}",
             field="kernel.region",
-            allowed=MOST_REGION_BYTES,
+            allowed=MAX_REGION_BYTES,
         )
     last = REGION_BASE + region_bytes - 4
     if kernel.entry % 4 or not REGION_BASE <= kernel.entry <= last:

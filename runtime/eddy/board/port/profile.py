@@ -269,7 +269,7 @@ def _slot(index: int, data: Mapping[str, Any]) -> SlotDescription:
 
 
 SCHEDULING = ("fr_fcfs", "bw_app")
-MOST_UNITS = 32
+MAX_UNITS = 32
 """Banks of all channels together, at most: what the monitor tells apart."""
 
 
@@ -288,8 +288,8 @@ def _check_dram(name: str, dram: Dram) -> None:
     for each in ("banks", "row_bytes", "channels"):
         if not _power_of_two(getattr(dram, each)):
             refuse(each, "a power of two")
-    if dram.banks * dram.channels > MOST_UNITS:
-        refuse("banks", f"at most {MOST_UNITS} over all channels")
+    if dram.banks * dram.channels > MAX_UNITS:
+        refuse("banks", f"at most {MAX_UNITS} over all channels")
     for each in ("rcd_ns", "rp_ns", "cl_ns", "ras_ns", "faw_ns", "wtr_ns", "rtw_ns"):
         if not 0 <= getattr(dram, each) < float("inf"):
             refuse(each, "nanoseconds, 0 or more")

@@ -28,7 +28,7 @@ _ONE_KERNELS = (Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW)
 
 
 @dataclass(frozen=True)
-class _Running:
+class _RunningKernel:
     launch: Launch
     started_s: float
     ticket: int
@@ -53,7 +53,7 @@ class ClusterRunner:
     def __init__(self, parts: RunnerParts, cluster: ClusterDriver) -> None:
         self._parts, self._cluster = parts, cluster
         self._gate, self._clock = parts.gate, parts.clock
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, _RunningKernel] = {}
         self._cores = cluster.shape.cores
         parts.accounts.caches = cluster.shares_cache or parts.hardware.control.shares_cache
         self._ends: dict[int, KernelEnd] = {}
@@ -152,7 +152,9 @@ class ClusterRunner:
         except BaseException:
             self._gate.close(started.context)
             raise
-        self._running[launch.item] = _Running(launch, started_s, ticket, started.context, frozenset(started.cores))
+        self._running[launch.item] = _RunningKernel(
+            launch, started_s, ticket, started.context, frozenset(started.cores)
+        )
 
     def _settle(self) -> None:
         """See which kernels have ended by themselves, or by a fault.
@@ -197,7 +199,7 @@ class ClusterRunner:
         self._stop(culprit, fault.cause, fault.detail)
         self._parts.hardware.control.clear_fault()
 
-    def _stop(self, running: _Running, cause: Cause, detail: str) -> None:
+    def _stop(self, running: _RunningKernel, cause: Cause, detail: str) -> None:
         """Halt a kernel, wait until its cores have stopped, and say why it ended."""
         deadline_s = self._clock.now_s() + HALT_BOUND_S
         if running.ticket not in self._ends:
@@ -214,7 +216,7 @@ class ClusterRunner:
             raise SlotFailed(fault.cause, fault.detail)
         self._end(running, cause, detail)
 
-    def _end(self, running: _Running, cause: Cause = Cause.NONE, detail: str = "") -> None:
+    def _end(self, running: _RunningKernel, cause: Cause = Cause.NONE, detail: str = "") -> None:
         """Take out a kernel whose cores have stopped; their faults say why, where nothing else does.
 
         Raises:

@@ -17,9 +17,9 @@ from random import Random
 from eddy.board.port.dram_map import UNIT_BITS, hash_masks, units
 from eddy.board.port.profile import Dram
 
-MOST_UNIT_BITS = 6
+MAX_UNIT_BITS = 6
 """Bits of a unit's number that are looked for: 64 banks."""
-FIRST_TRIES = 16 << MOST_UNIT_BITS
+FIRST_TRIES = 16 << MAX_UNIT_BITS
 """Differences tried for a first slow one: with as many units as are looked for, one in so many is slow."""
 
 Slow = Callable[[int], bool]
@@ -109,7 +109,7 @@ def find_map(slow: Slow, bits: Sequence[int], random: Random) -> FoundMap | None
         equal = next((found for found in subsets if in_one_unit(1 << bit | sum(1 << each for each in found))), None)
         if equal is None:
             apart.append(bit)
-            if len(apart) > MOST_UNIT_BITS:
+            if len(apart) > MAX_UNIT_BITS:
                 return None
         else:
             sums[bit] = equal

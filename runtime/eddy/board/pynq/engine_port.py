@@ -21,7 +21,7 @@ from eddy.core.units import format_bytes
 
 PATIENCE = 4.0
 """How many times as long as it should a load may take before it is aborted; memory may be busy."""
-LEAST_PATIENCE_S = 0.1
+MIN_PATIENCE_S = 0.1
 _CAUSES = "docs/reference/registers/icap_engine.md"
 
 
@@ -90,7 +90,7 @@ class EnginePort:
             )
         self._memory[: len(image)] = np.frombuffer(image, np.uint8)
         self._flush(0, len(image))
-        bound_s = max(LEAST_PATIENCE_S, PATIENCE * len(image) / self._bytes_per_s)
+        bound_s = max(MIN_PATIENCE_S, PATIENCE * len(image) / self._bytes_per_s)
         with self._turn() as wait:
             try:
                 self._engine.begin(int(self._memory.device_address), len(image), zlib.crc32(image))
@@ -102,7 +102,7 @@ class EnginePort:
     def _check(self, region: str, wait: ConditionWaiter, bound_s: float) -> None:
         if not self._engine.ended():
             self._engine.abort()
-            wait(self._engine.ended, LEAST_PATIENCE_S)
+            wait(self._engine.ended, MIN_PATIENCE_S)
             raise ConfigurationFailed(
                 f"the configuration engine did not end the load of {region} within {bound_s:.2f} s, and was told to"
                 f" abort it ({_CAUSES})",

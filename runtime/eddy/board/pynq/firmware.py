@@ -37,9 +37,9 @@ from eddy.host.files import translate_os_errors, write_private
 SHELL, ACCELERATOR, OURS = "shell.json", "accel.json", "eddy"
 _FOLDER = re.compile(r"(.+)_slot([0-9]{1,9})")
 _MODULE = re.compile(r"[a-z][a-z0-9_]{0,63}")
-MOST_JSON_BYTES = 1 << 20
+MAX_JSON_BYTES = 1 << 20
 """Of a file that describes a package; others are not read."""
-MOST_HEADER_BYTES = 4096
+MAX_HEADER_BYTES = 4096
 """Of a `.bit` file, before its payload."""
 _SYNC, _SWAPPED = bytes.fromhex("aa995566"), bytes.fromhex("665599aa")
 """The synchronisation word as a `.bit` has it, and with the bytes of each word the other way round, as the kernel
@@ -153,7 +153,7 @@ def _put(path: Path, value: Mapping[str, Any]) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(_bytes(path, MOST_JSON_BYTES))
+        found = json.loads(_bytes(path, MAX_JSON_BYTES))
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read ({error.strerror})", field="package") from None
     except (ValueError, RecursionError) as error:
@@ -247,7 +247,7 @@ def _image(folder: Path, shell: Mapping[str, Any]) -> tuple[Image, bytes, str]:
         raise InvalidRequest(f"{str(module)[:80]!r} is no name of a module")
     if not isinstance(clk_hz, (int, float)) or not 0 < clk_hz < math.inf:
         raise InvalidRequest(f"clk_hz is {str(clk_hz)[:80]}; it is a clock in hertz", field="clk_hz", allowed="> 0")
-    payload, part = _payload(folder, slot["image_bytes"] + MOST_HEADER_BYTES)
+    payload, part = _payload(folder, slot["image_bytes"] + MAX_HEADER_BYTES)
     if part and part != shell["part"]:
         raise InvalidRequest(f"it was built for part {part}; this board has {shell['part']}")
     if len(payload) > slot["image_bytes"]:

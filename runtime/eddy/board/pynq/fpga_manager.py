@@ -87,8 +87,8 @@ class FpgaManager:
         binary = self._firmware / PARTIAL_NAME
         try:
             self._place(binary, to_binary(file.read_bytes()))
-            self._put("flags", _PARTIAL_FLAG)
-            self._put(_WRITE_STEP, PARTIAL_NAME)
+            self._write_attribute("flags", _PARTIAL_FLAG)
+            self._write_attribute(_WRITE_STEP, PARTIAL_NAME)
         except OSError as error:
             raise ConfigurationFailed(
                 f"the kernel refused the load: {_named(error)}, FPGA manager: {self.state()}; dmesg says more",
@@ -116,7 +116,7 @@ class FpgaManager:
                 errno=error.errno,
             ) from error
 
-    def _put(self, attribute: str, text: str) -> None:
+    def _write_attribute(self, attribute: str, text: str) -> None:
         # Not buffered: a buffered file writes again while it is closed after an error, which would be another load.
         with (self._manager / attribute).open("wb", buffering=0) as file:
             file.write(text.encode("ascii"))

@@ -72,7 +72,7 @@ class SlotService:
         if runner.launches:
             self._steps.move(slot, SlotPhase.RUNNING, image=slot.image)
         else:  # it failed before it was started
-            self._safely(index, slot, lambda: None, SlotPhase.FAULTED)
+            self._record_ends(index, slot, lambda: None, SlotPhase.FAULTED)
 
     def access(self, index: int, runner: HeldRunner, accesses: tuple[RegisterAccess, ...]) -> tuple[int, ...]:
         """Do register accesses for who holds a slot; a fault among them closes it.
@@ -81,7 +81,7 @@ class SlotService:
             BoardFault: One was not answered, or refused; or the module misbehaved meanwhile.
         """
         found: list[int] = []
-        self._safely(index, self._slots[index], lambda: found.extend(runner.access(accesses)), SlotPhase.FAULTED)
+        self._record_ends(index, self._slots[index], lambda: found.extend(runner.access(accesses)), SlotPhase.FAULTED)
         if not runner.launches:
             message = f"slot {index} was closed: a register access went wrong; its event says how"
             raise BoardFault(message, cause=Cause.CONTROL_REFUSED.value)
@@ -91,12 +91,12 @@ class SlotService:
         """Stop what a slot runs, or the one item; nothing where it does not run."""
         slot = self._slots[index]
         if slot.runner is not None:
-            self._safely(index, slot, functools.partial(slot.runner.stop, item), SlotPhase.EMPTY)
+            self._record_ends(index, slot, functools.partial(slot.runner.stop, item), SlotPhase.EMPTY)
 
     def _service(self, index: int, slot: BoardSlot) -> None:
         fault, done, runner = slot.hardware.fault.take_interrupt(), slot.done.take_interrupt(), slot.runner
         if runner is not None and runner.launches:
-            self._safely(index, slot, functools.partial(runner.service, fault, done), SlotPhase.FAULTED)
+            self._record_ends(index, slot, functools.partial(runner.service, fault, done), SlotPhase.FAULTED)
         elif runner is not None and fault:
             self._on_idle_fault(slot)
         rang = runner.take_interrupt() if runner is not None else ""
@@ -106,7 +106,7 @@ class SlotService:
         if fault and slot.runner is not None:
             slot.hardware.fault.arm()
 
-    def _safely(self, index: int, slot: BoardSlot, what: Callable[[], None], phase: SlotPhase) -> None:
+    def _record_ends(self, index: int, slot: BoardSlot, what: Callable[[], None], phase: SlotPhase) -> None:
         """Do something that may end items, and record which ended.
 
         An item that failed beside others leaves the slot to them; alone, it leaves it closed, in `phase`.
@@ -149,7 +149,7 @@ class SlotService:
         with contextlib.suppress(Exception):
             if slot.runner is not None and slot.launches:
                 give_up = functools.partial(slot.runner.abandon_all, Cause.INTERNAL_ERROR, detail)
-                self._safely(index, slot, give_up, SlotPhase.FAULTED)
+                self._record_ends(index, slot, give_up, SlotPhase.FAULTED)
             elif slot.phase is SlotPhase.IDLE:
                 self._steps.force_close(slot, SlotPhase.FAULTED)
 

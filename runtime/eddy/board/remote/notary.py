@@ -41,7 +41,7 @@ SUFFIX = ".audit"
 """What the socket's name ends with, behind that of boardd's own."""
 PAGE = 10_000
 """Heads in one answer."""
-_CHAIN_CHARACTERS, _MOST_LINE = 64, 4096
+_CHAIN_CHARACTERS, _MAX_LINE = 64, 4096
 _SLOW_S = 2.0
 """Wall time a client may take to ask."""
 _log = logging.getLogger(__name__)
@@ -209,7 +209,7 @@ def serve_notary(folder: Path, path: Path, mode: int) -> Iterator[None]:
 
         def handle(self) -> None:
             with contextlib.suppress(OSError):
-                line = self.rfile.readline(_MOST_LINE)
+                line = self.rfile.readline(_MAX_LINE)
                 self.wfile.write(json.dumps(_answer(notary, folder, line)).encode() + b"\n")
 
     with translate_os_errors(path):

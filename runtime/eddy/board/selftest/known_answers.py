@@ -67,7 +67,7 @@ class KnownKernel:
     outputs: Mapping[int, bytes]
 
 
-def packed(
+def pack_answers(
     answers: Mapping[str, Iterable[KnownAnswer | KnownKernel]],
 ) -> dict[str, npt.NDArray[np.uint8]]:
     """Known answers as arrays of bytes, for `FILE`."""

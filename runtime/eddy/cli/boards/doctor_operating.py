@@ -24,7 +24,7 @@ Finding = tuple[str, bool, str, str]
 """What was looked at, whether it is well, what was found, and what helps where it is not."""
 EARLIEST_UNIX_S = 1_767_225_600.0
 """2026-01-01: no board is older; one without a battery for its clock starts in 1970."""
-MOST_APART_S = 5.0
+MAX_APART_S = 5.0
 SOON_S = 14 * 86_400.0
 _SET_CLOCK = "set the clock: `timedatectl set-ntp true`"
 
@@ -36,7 +36,7 @@ def clock(now_s: float, data: Path) -> Iterator[Finding]:
         yield "clock", False, f"{shown}: before this Eddy was made", _SET_CLOCK
         return
     latest_s = _latest_entry_s(data / "eddy.sqlite3")
-    if latest_s > now_s + MOST_APART_S:
+    if latest_s > now_s + MAX_APART_S:
         found = f"{shown}, but the audit log has an entry from {latest_s - now_s:.0f} s later"
         yield "clock", False, found, f"it was put back: {_SET_CLOCK}"
         return
@@ -184,7 +184,7 @@ def server(metrics: str, date: str, now_s: float) -> Iterator[Finding]:
         yield "versions", same, found, "install the same version on both"
     stamp = email.utils.parsedate_to_datetime(date).timestamp() if date else now_s
     apart_s = stamp - now_s
-    good = abs(apart_s) <= MOST_APART_S
+    good = abs(apart_s) <= MAX_APART_S
     # A date has whole seconds, and the answer takes its time: less than two seconds tell nothing.
     apart = f"the server's is {abs(apart_s):.0f} s {'ahead' if apart_s > 0 else 'behind'}"
     yield "clocks", good, "they agree" if abs(apart_s) < 2.0 else apart, _SET_CLOCK

@@ -42,7 +42,7 @@ def gateway(
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         files.load_into(context)
         keeper = GatewayServer(
-            Path(socket), keys, context, _first(files.certificate), lambda text: print_status(f"eddy: {text}")
+            Path(socket), keys, context, _own_certificate(files.certificate), lambda text: print_status(f"eddy: {text}")
         )
 
         manager = Notifier()
@@ -59,7 +59,7 @@ def gateway(
         manager.tell(STOPPING)
 
 
-def _first(certificates: Path) -> bytes:
+def _own_certificate(certificates: Path) -> bytes:
     """The gateway's own certificate, in DER form: a file lists it before those that lead to a known one."""
     text = certificates.read_text(encoding="ascii", errors="replace")
     end = "-----END CERTIFICATE-----"

@@ -61,9 +61,21 @@ def import_module(
             "--tie", help="PORT=VALUE: an input's value; first: one in a stream's first beat. May be repeated."
         ),
     ] = None,
+    elements: Annotated[
+        Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
+        typer.Option(help="ARRAY=N: how many elements a memory block has that no file tells of. May be repeated."),
+    ] = None,
     stall_cycles: Annotated[
-        int, typer.Option(help="Cycles without a move after which a run counts as stuck.", min=256, max=1 << 24)
-    ] = 65_536,
+        Optional[int],  # noqa: UP045 (Typer on 3.10)
+        typer.Option(
+            help="Cycles without a move after which a run counts as stuck: 65536 with streams, else 1 << 24.",
+            min=256,
+            max=1 << 24,
+        ),
+    ] = None,
+    cycles: Annotated[
+        int, typer.Option(help="How long the trial waits for a run where no scalar makes it shorter.", min=1)
+    ] = 4_000_000,
     check: Annotated[bool, typer.Option(help="Check the module as well, so that jobs may run it.")] = True,
     root: Annotated[Path | None, typer.Option(help="Where to write; the source tree by default.")] = None,
     as_json: AsJson = False,
@@ -79,10 +91,12 @@ def import_module(
         tree = source_root(Path.cwd())
         folder = (root or tree).resolve()
         said = {
-            **{"name": name, "top": top, "start": start, "done": done, "stall_cycles": stall_cycles},
+            **{"name": name, "top": top, "start": start, "done": done, "stall_cycles": stall_cycles or 0},
+            **{"cycles": cycles},
             **{"types": _pairs(types, "type"), "registers": _pairs(registers, "register")},
             **{"ends": _pairs(ends, "ends"), "ties": _pairs(ties, "tie")},
             **{"values": _numbers(values, "set"), "packets": _numbers(packets, "packet")},
+            **{"elements": _numbers(elements, "elements")},
         }
         kernel = _import(source, said, as_json)
         check_name(kernel.name, tree)

@@ -18,7 +18,7 @@ from eddy_sim.design.models import build_models
 from eddy.api.service.server import Server, ServerSettings
 from eddy.cli.demo.demo_plan import Array, Order, orders, picture
 from eddy.cli.support.installed import bitstreams_folder
-from eddy.cli.support.progress import watching
+from eddy.cli.support.progress import show_progress
 from eddy.cli.tenant import timeline
 from eddy.client import Client, Event, Job
 from eddy.client.transport.stream import RESTARTED
@@ -160,7 +160,7 @@ def submit_all(url: str, operator_key: str, wanted: Sequence[Order], say: Say) -
     say(f"tenants {', '.join(tenants)} submit {len(wanted)} jobs")
     try:
         jobs = [order.submit(clients[order.tenant]) for order in wanted]
-        with watching() as watch, ThreadPoolExecutor(len(wanted)) as pool:
+        with show_progress() as watch, ThreadPoolExecutor(len(wanted)) as pool:
             futures = [
                 pool.submit(_finish, clients[order.tenant], order, job, watch)
                 for order, job in zip(wanted, jobs, strict=True)

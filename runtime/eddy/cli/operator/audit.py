@@ -43,7 +43,7 @@ def audit(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJso
         Column("Action", "action"),
         Column("With", "with", folds=True),
     )
-    table("", columns, [{**entry, "when": _when(entry), "with": _facts(entry["facts"])} for entry in found])
+    table("", columns, [{**entry, "when": _format_time(entry), "with": _facts(entry["facts"])} for entry in found])
 
 
 def _facts(facts: dict[str, Any]) -> str:
@@ -54,7 +54,7 @@ def _facts(facts: dict[str, Any]) -> str:
     )
 
 
-def _when(entry: Mapping[str, Any]) -> str:
+def _format_time(entry: Mapping[str, Any]) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(entry["at_unix_s"]))
 
 

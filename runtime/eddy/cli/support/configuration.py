@@ -42,7 +42,7 @@ def read(path: Path) -> dict[str, Value]:
     try:
         text = _text(path)
         found = yaml.safe_load(text) or {}
-        twice = _twice(yaml.compose(text))
+        twice = _find_duplicate(yaml.compose(text))
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read ({error.strerror}); name the file --config means.") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # no UTF-8, a number of 5,000 digits, a deep nest
@@ -73,7 +73,7 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _twice(document: Any) -> str:
+def _find_duplicate(document: Any) -> str:
     """A name that stands twice at the top of a YAML document; "" for none. Of two values YAML takes the last."""
     pairs = document.value if document is not None and document.id == "mapping" else []
     names = Counter(str(name.value) for name, _ in pairs)

@@ -19,8 +19,8 @@ def estimate_line(estimate: Mapping[str, Any] | None, state: str = "queued") -> 
     waits = state != "running"
     parts = [] if estimate["position"] is None or not waits else [f"place {estimate['position']} in the queue"]
     if estimate["start_p50_s"] is not None and waits:
-        parts.append("starts " + _within(estimate, "start"))
-    parts.append("ends " + _within(estimate, "end"))
+        parts.append("starts " + _format_range(estimate, "start"))
+    parts.append("ends " + _format_range(estimate, "end"))
     if not estimate["known"]:
         parts.append("a rough guess until its first item has ended")
     if estimate.get("age_s", 0.0) >= OLD_S:
@@ -43,7 +43,7 @@ def short_outlook(estimate: Mapping[str, Any] | None) -> str:
     return f"#{estimate['position']} {what} {left}" if estimate["position"] else f"{what} {left}"
 
 
-def _within(estimate: Mapping[str, Any], what: str) -> str:
+def _format_range(estimate: Mapping[str, Any], what: str) -> str:
     p50_s, p90_s = (max(estimate[f"{what}_{level}_s"] - estimate["at_s"], 0.0) for level in ("p50", "p90"))
     return f"in about {format_duration(p50_s)}, nine times in ten within {format_duration(p90_s)}"
 

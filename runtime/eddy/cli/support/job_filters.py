@@ -24,16 +24,18 @@ Labels = Annotated[
 ]
 
 
-def _others(name: str, what: str) -> Any:
+def _id_option(name: str, what: str) -> Any:
     return typer.Option(name, metavar="ID", min=1, help=f"{what}; repeatable.")
 
 
-After = Annotated[list[int] | None, _others("--after", "A job or array that must succeed first")]
-AfterAny = Annotated[list[int] | None, _others("--afterany", "A job or array that must end first, however")]
-AfterNotOk = Annotated[list[int] | None, _others("--afternotok", "A job or array that must fail or be cancelled first")]
+After = Annotated[list[int] | None, _id_option("--after", "A job or array that must succeed first")]
+AfterAny = Annotated[list[int] | None, _id_option("--afterany", "A job or array that must end first, however")]
+AfterNotOk = Annotated[
+    list[int] | None, _id_option("--afternotok", "A job or array that must fail or be cancelled first")
+]
 AfterCorr = Annotated[
     list[int] | None,
-    _others("--aftercorr", "With --as-array: an array each job of which must succeed before the one in its place"),
+    _id_option("--aftercorr", "With --as-array: an array each job of which must succeed before the one in its place"),
 ]
 MaxRunning = Annotated[
     int | None, typer.Option("--max-running", metavar="N", min=1, help="With --as-array: most jobs of it at once.")
@@ -72,13 +74,13 @@ def moment(text: str | None) -> float | None:
         raise typer.BadParameter(f"{text!r} is no time; give {WHEN}.") from None
 
 
-def _moment(text: str | None) -> str | None:
+def _parse_moment(text: str | None) -> str | None:
     moment(text)
     return text
 
 
-Since = Annotated[str | None, typer.Option("--since", callback=_moment, help=f"Submitted then or later: {WHEN}.")]
-Before = Annotated[str | None, typer.Option("--before", callback=_moment, help="Submitted before.")]
+Since = Annotated[str | None, typer.Option("--since", callback=_parse_moment, help=f"Submitted then or later: {WHEN}.")]
+Before = Annotated[str | None, typer.Option("--before", callback=_parse_moment, help="Submitted before.")]
 
 
 def labels_of(texts: Sequence[str] | None) -> dict[str, str]:

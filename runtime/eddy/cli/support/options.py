@@ -32,7 +32,7 @@ def whole_number(text: str | int) -> int:
         raise typer.BadParameter(f"{text!r} is not a whole number.") from None
 
 
-def _whole(setting: Setting) -> dict[str, Any]:
+def _integer_option(setting: Setting) -> dict[str, Any]:
     """How a setting that is a whole number is read."""
     return {"parser": whole_number, "metavar": "INTEGER"} if type(setting.default) is int else {}
 
@@ -98,7 +98,7 @@ def option(name: str, is_eager: bool = False, allowed: Sequence[Any] = ()) -> An
         callback=_callback(setting),
         is_eager=is_eager,
         show_default=not setting.secret,
-        **_whole(setting),
+        **_integer_option(setting),
     )
 
 

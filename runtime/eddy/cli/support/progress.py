@@ -23,7 +23,7 @@ class Watch(Protocol):
 
 
 @contextmanager
-def watching() -> Iterator[Watch]:
+def show_progress() -> Iterator[Watch]:
     """Show jobs' progress while the block runs."""
     if sys.stderr.isatty():
         with _bars() as watch:

@@ -19,7 +19,7 @@ from eddy.core.units import format_duration
 if TYPE_CHECKING:
     from eddy.client import Client
 
-MOST_AGAIN = 500
+MAX_AGAIN = 500
 """Jobs that are looked at again, the newest, where the server's history began again."""
 FORMATS = ("table", "csv", "json")
 COLUMNS: Mapping[str, Column] = {
@@ -122,7 +122,7 @@ def follow_list(
     last = {job["id"]: _state(job) for job in known}
     for event in client.events():
         if event.kind == RESTARTED:  # what happened meanwhile shows in the jobs as they are now
-            changed = [*reversed(client.jobs(limit=MOST_AGAIN))]
+            changed = [*reversed(client.jobs(limit=MAX_AGAIN))]
         elif event.kind in ("submitted", "state", "result"):
             changed = [client.show(event.data["job"])]
         else:

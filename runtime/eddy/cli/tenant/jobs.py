@@ -294,10 +294,10 @@ def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json:
 
 def wait_for(job: Job) -> None:
     """Wait with a progress bar; an interrupted wait leaves the job to go on, and says so."""
-    from eddy.cli.support.progress import watching
+    from eddy.cli.support.progress import show_progress
 
     try:
-        with watching() as watch:
+        with show_progress() as watch:
             job.wait(on_change=watch)
     except KeyboardInterrupt:
         print_status(

@@ -118,12 +118,12 @@ def log(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> 
     if as_json:
         print_json({"job": job, "log": text})
     elif shown_job is not None:
-        print_status(_silent(shown_job))
+        print_status(_explain_silence(shown_job))
     else:
         print(escape_terminal(text), end="")
 
 
-def _silent(job: Mapping[str, Any]) -> str:
+def _explain_silence(job: Mapping[str, Any]) -> str:
     """Why a job has printed nothing."""
     if job["kind"] != "kernel":
         return f"job {job['id']} runs the application {job['application']}; only kernels print: `eddy job {job['id']}`"

@@ -86,7 +86,7 @@ def market(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJs
     rows = [_row(cluster, mine.get(_place(cluster), {})) for cluster in found["clusters"]]
     columns = (_BOARD, *_CLUSTERS) if any("board" in row for row in rows) else _CLUSTERS
     table(f"epoch {found['epoch']} since {found['at_s']:.6f} s, {found['price_policy']}", columns, rows)
-    print("\n".join(_me(found["me"])))
+    print("\n".join(_own_lines(found["me"])))
 
 
 def _place(entry: Mapping[str, Any]) -> tuple[str, int]:
@@ -99,7 +99,7 @@ def _row(cluster: Mapping[str, Any], share: Mapping[str, Any]) -> dict[str, Any]
     return {**cluster, **{name: f"{value:.4f}" for name, value in numbers.items()}}
 
 
-def _me(me: Mapping[str, Any]) -> list[str]:
+def _own_lines(me: Mapping[str, Any]) -> list[str]:
     """One's own numbers, a line each."""
     names = {
         "weight": "weight",

@@ -92,17 +92,21 @@ def log(
         Column("Tries", "attempts", right=True),
         Column("Last", "last", folds=True),
     )
-    table("", columns, [{**each, "made": _when(each["created_unix_s"]), "last": _last(each)} for each in found])
+    table(
+        "",
+        columns,
+        [{**each, "made": _format_time(each["created_unix_s"]), "last": _describe_answer(each)} for each in found],
+    )
 
 
-def _when(unix_s: float) -> str:
+def _format_time(unix_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(unix_s))
 
 
-def _last(delivery: Any) -> str:
+def _describe_answer(delivery: Any) -> str:
     said = delivery["said"] or (str(delivery["status"]) if delivery["status"] is not None else "")
     if delivery["state"] == "waiting" and delivery["attempts"]:
-        return f"{said}; again at {_when(delivery['next_unix_s'])}"
+        return f"{said}; again at {_format_time(delivery['next_unix_s'])}"
     return said
 
 

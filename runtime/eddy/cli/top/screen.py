@@ -164,10 +164,10 @@ class Screen(App[None]):
 
     def action_cancel(self) -> None:
         """Cancel the chosen job; it takes a second press."""
-        if self._job is not None and self._sure(f"cancel job {self._job}? press c again; escape keeps it"):
+        if self._job is not None and self._is_confirmed(f"cancel job {self._job}? press c again; escape keeps it"):
             self._cancel(self._job)
 
-    def _sure(self, asked: str) -> bool:
+    def _is_confirmed(self, asked: str) -> bool:
         """Whether it was asked before this press."""
         before, self._asked = self._asked, asked
         if before == asked:
@@ -184,7 +184,7 @@ class Screen(App[None]):
             self._say("choose a slot with up and down first")
         elif known["drained"]:
             self._drain(known["slot"], False)
-        elif self._sure(f"drain slot {slot}? press d again; escape keeps it"):
+        elif self._is_confirmed(f"drain slot {slot}? press d again; escape keeps it"):
             self._drain(known["slot"], True)
 
     @work(thread=True)
@@ -202,14 +202,14 @@ class Screen(App[None]):
 
     def action_switch(self) -> None:
         """Put the next dispatch policy in force, which takes a second press (operators)."""
-        if self._sure("put the next dispatch policy in force? press s again; escape keeps it"):
+        if self._is_confirmed("put the next dispatch policy in force? press s again; escape keeps it"):
             self._next_policy()
 
     @work(thread=True)
     def _next_policy(self) -> None:
         try:
             now = self._client.policy_in_force()
-            following = _after(now["policy"], now["allowed"])
+            following = _next_name(now["policy"], now["allowed"])
             self._client.set_policy(following)
             said = f"policy: {following}"
         except EddyError as error:
@@ -234,7 +234,7 @@ class Screen(App[None]):
     def _next_price(self) -> None:
         try:
             now = self._client.price_policy()
-            following = _after(now["policy"], now["allowed"])
+            following = _next_name(now["policy"], now["allowed"])
             self._client.set_price_policy(following)
             said = f"price policy: {following}"
         except EddyError as error:
@@ -246,7 +246,7 @@ class Screen(App[None]):
         self._draw()
 
 
-def _after(name: str, allowed: Sequence[str]) -> str:
+def _next_name(name: str, allowed: Sequence[str]) -> str:
     """The next of the names; the first after the last, or where it is none of them."""
     place = allowed.index(name) + 1 if name in allowed else 0
     return allowed[place % len(allowed)]

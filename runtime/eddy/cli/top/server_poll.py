@@ -35,7 +35,7 @@ class ServerPoll:
         """Ask the server; with `fails`, what it refuses is raised, otherwise it is shown."""
         try:
             overview = self._client.overview()
-            return FrameData(self._url, overview, self._market(), history=self._past(overview))
+            return FrameData(self._url, overview, self._market(), history=self._read_history(overview))
         except EddyError as error:
             if fails:
                 raise
@@ -47,7 +47,7 @@ class ServerPoll:
         except NotFound:
             return None
 
-    def _past(self, overview: Any) -> Sequence[Any]:
+    def _read_history(self, overview: Any) -> Sequence[Any]:
         """What the board did over hours, where the key may see it; a head of a pool has none."""
         if not overview["operator"] or "boards" in overview:
             return ()

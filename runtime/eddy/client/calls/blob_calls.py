@@ -13,7 +13,7 @@ from eddy.core.errors import Conflict, NotFound
 
 PART_BYTES = 8 << 20
 """What is sent at a time; a smaller blob is sent whole."""
-MOST_SURPRISES = 8
+MAX_SURPRISES = 8
 """Times the server may have something else than was thought before the upload is given up."""
 
 
@@ -44,7 +44,7 @@ def put_in_parts(exchange: Exchange, sha256: str, data: bytes, part_bytes: int =
         except Conflict as conflict:
             # It has arrived although its answer was lost, or an earlier request still holds it.
             surprises += 1
-            if surprises > MOST_SURPRISES:
+            if surprises > MAX_SURPRISES:
                 raise
             yield PauseOperation(exchange.pause_s(surprises))
             offset = int(conflict.details.get("offset", offset))
@@ -59,7 +59,7 @@ class BlobCalls(Caller):
     @call
     def put_blob(self, data: bytes) -> Operation[str]:
         """Store bytes, unless they are there already; answers their name."""
-        return putting(self.transport, data)
+        return put_bytes(self.transport, data)
 
     @call
     def blobs(self) -> Operation[Listing[answers.Blob]]:
@@ -94,7 +94,7 @@ class BlobCalls(Caller):
         yield from self.transport.send_request("DELETE", f"/v1/blobs/{quote_segment(sha256)}")
 
 
-def putting(exchange: Exchange, data: bytes) -> Operation[str]:
+def put_bytes(exchange: Exchange, data: bytes) -> Operation[str]:
     """Store bytes, unless they are there already; returns their name."""
     from eddy.client.transport import arrays
 

@@ -21,7 +21,7 @@ from eddy.client.calls.session_events import SessionCalls, SessionEvent, Session
 from eddy.client.transport.errors import ServerUnreachable
 from eddy.core.errors import NotFound
 from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
-from eddy.core.sessions import MOST_AFTER, CommandState
+from eddy.core.sessions import MAX_AFTER, CommandState
 
 if TYPE_CHECKING:
     from eddy.client.transport.transport import Transport
@@ -32,7 +32,7 @@ SOON = 64
 """Commands that gather before they are sent."""
 PIECE_BYTES = 4 << 20
 """Bytes of one command; what is more is written and read in pieces."""
-MOST_OPEN, MOST_OPEN_BYTES = 2048, 64 << 20
+MAX_OPEN, MAX_OPEN_BYTES = 2048, 64 << 20
 """Commands that have not ended, and bytes they bring, beyond which a call waits for some to end."""
 ASK_S = 20.0
 """Wall seconds one request waits at most; the next one goes on."""
@@ -97,7 +97,7 @@ class CommandExchange:
         Raises:
             SessionFailed: The session has ended.
         """
-        after = self._few(session, after)
+        after = self._shorten_waits(session, after)
         while (event := self._numbered(session, head, data, after, parts)) is None:
             self._turn(min([*self.open], default=0), ASK_S)
         gathered = event.number - self.accepted
@@ -106,21 +106,21 @@ class CommandExchange:
                 self.send(patiently=False)
         return event
 
-    def _few(self, session: SessionCalls, after: Iterable[SessionEvent]) -> tuple[SessionEvent, ...]:
+    def _shorten_waits(self, session: SessionCalls, after: Iterable[SessionEvent]) -> tuple[SessionEvent, ...]:
         """As few as one command may name; beyond that markers stand for blocks of them.
 
         A queue's barrier has all that come after it wait for all that came before, so blocks are of numbers, which
         later commands have alike, and a marker serves as long as what it comes after has not ended otherwise.
         """
         waits = tuple(each for each in dict.fromkeys(after) if not _is_complete(each))
-        if len(waits) <= MOST_AFTER:
+        if len(waits) <= MAX_AFTER:
             return waits
         blocks: dict[int, list[SessionEvent]] = {}
         for each in waits:
-            blocks.setdefault(each.number // MOST_AFTER, []).append(each)
+            blocks.setdefault(each.number // MAX_AFTER, []).append(each)
         few = [self._joint(session, number, of) if len(of) > 1 else of[0] for number, of in blocks.items()]
-        while len(few) > MOST_AFTER:
-            few = [*few[MOST_AFTER:], self.add(session, {"do": "marker"}, after=few[:MOST_AFTER])]
+        while len(few) > MAX_AFTER:
+            few = [*few[MAX_AFTER:], self.add(session, {"do": "marker"}, after=few[:MAX_AFTER])]
         return tuple(few)
 
     def _joint(self, session: SessionCalls, block: int, waits: list[SessionEvent]) -> SessionEvent:
@@ -145,7 +145,7 @@ class CommandExchange:
         """The command with its number; None where too many have not ended."""
         with self._lock:
             self.check_open()
-            if len(self.open) >= MOST_OPEN or (self.open and self._open_bytes + len(data) > MOST_OPEN_BYTES):
+            if len(self.open) >= MAX_OPEN or (self.open and self._open_bytes + len(data) > MAX_OPEN_BYTES):
                 return None
             number, self.next = self.next, self.next + 1
             waits = [each.number for each in after if not _is_complete(each)]

@@ -106,7 +106,7 @@ class Job:
         """
         if progress:
             with shown(self.data) as tell:
-                return self._wait(timeout_s, both(lambda job: tell(job.data), on_change))
+                return self._wait(timeout_s, call_both(lambda job: tell(job.data), on_change))
         return self._wait(timeout_s, on_change)
 
     def _wait(self, timeout_s: float | None, on_change: OnChange | None) -> Job:
@@ -176,7 +176,7 @@ def describe_end(job: answers.Job) -> tuple[str, str]:
     return f": {message}" if message else "", error.get("cause", "")
 
 
-def both(first: OnChange, second: OnChange | None) -> OnChange:
+def call_both(first: OnChange, second: OnChange | None) -> OnChange:
     """Calls one after the other."""
 
     def call(job: Job) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eddy.client import answers
-from eddy.client.calls.blob_calls import putting
+from eddy.client.calls.blob_calls import put_bytes
 from eddy.client.calls.job import Job
 from eddy.client.calls.submission_fields import submission_fields
 from eddy.client.transport.call_modes import BlockingCaller, Caller, call, call_with_handle
@@ -301,7 +301,7 @@ class LaunchCalls(Caller, KernelSource):
         body = self.body(global_size, arguments, local_size, offset)
         for array in map(array_of, arguments):
             if array is not None:
-                yield from putting(self.transport, to_little_endian(array).tobytes())
+                yield from put_bytes(self.transport, to_little_endian(array).tobytes())
         return body
 
     def _posted(self, kind: type[T], path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Operation[T]:

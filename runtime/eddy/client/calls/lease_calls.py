@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eddy.client import answers
-from eddy.client.calls.blob_calls import putting
+from eddy.client.calls.blob_calls import put_bytes
 from eddy.client.transport.call_modes import Caller, call
 from eddy.client.transport.image_files import choose_image, read_image
 from eddy.client.transport.operations import Operation
@@ -120,7 +120,7 @@ class LeaseCalls(Caller):
         """
         lease = yield from self.transport.read_answer(answers.Lease, "GET", _path(name))
         manifest, file = choose_image([Path(each) for each in files], lease["slots"])
-        yield from putting(self.transport, read_image(file))
+        yield from put_bytes(self.transport, read_image(file))
         return (
             yield from self.transport.read_answer(
                 answers.Lease,

@@ -213,6 +213,19 @@ class Session:
         head = {"do": "fill", "buffer": buffer.id, "offset": offset, "bytes": size}
         return self.send_command({**head, "pattern": to_base64(bytes(pattern))}, b"", after)
 
+    def fill_box(
+        self,
+        buffer: SessionBuffer,
+        pattern: bytes,
+        shape: Sequence[int],
+        pitch: Sequence[int],
+        offset: int = 0,
+        after: Iterable[SessionEvent] = (),
+    ) -> SessionEvent:
+        """Fill a box of a buffer, row after row; `shape` and `pitch` as of `write_box`."""
+        head = {"do": "fill", "buffer": buffer.id, "offset": offset, "shape": list(shape), "pitch": list(pitch)}
+        return self.send_command({**head, "pattern": to_base64(bytes(pattern))}, b"", after)
+
     def launch(
         self,
         kernel: SessionKernel,

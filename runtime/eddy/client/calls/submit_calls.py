@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eddy.client import answers
-from eddy.client.calls.blob_calls import putting
+from eddy.client.calls.blob_calls import put_bytes
 from eddy.client.calls.job import Job
 from eddy.client.calls.job_array import JobArray
 from eddy.client.calls.lookup_calls import buffers_of
@@ -158,7 +158,7 @@ class SubmitCalls(Caller):
         total, sent = sum(map(len, every.values())), 0
         for data in every.values():
             on_upload(sent, total)
-            yield from putting(self.transport, data)
+            yield from put_bytes(self.transport, data)
             sent += len(data)
         on_upload(sent, total)
         return [fields_of(payload, known) for payload in payloads], {"application": application, "batch": batch}

@@ -135,7 +135,7 @@ class Exchange:
             message = f"What answers at {self.url} does not use TLS. Set EDDY_URL, or give --url, as {plain}."
             return ServerUnreachable(message, url=self.url, allowed=plain)
         return ServerUnreachable(
-            f"Nothing answers at {self.url}{_because(failure)}. Start it with `eddy serve`, or set EDDY_URL.",
+            f"Nothing answers at {self.url}{_system_reason(failure)}. Start it with `eddy serve`, or set EDDY_URL.",
             url=self.url,
         )
 
@@ -175,7 +175,7 @@ def _speaks_no_tls(failure: Exception) -> bool:
     return isinstance(failure, httpx.ConnectError) and "WRONG_VERSION_NUMBER" in str(failure)
 
 
-def _because(failure: Exception) -> str:
+def _system_reason(failure: Exception) -> str:
     """What the system says of a connection that failed, in brackets; "" for nothing."""
     said = str(failure)
     return f" ({said})" if said else ""

@@ -11,9 +11,11 @@ from eddy.gpu.compilation import build_options
 from eddy.gpu.compilation.compiler import MAX_SOURCE_BYTES, Compiler, diagnostics
 from eddy.gpu.compilation.includes import Headers
 from eddy.gpu.compilation.local_scope import hoist_declarations
+from eddy.gpu.compilation.sandbox import shared_process
 from eddy.gpu.programs.program import Program
 
 
+@shared_process()
 def build(
     compiler: Compiler,
     source: str,

@@ -3,7 +3,7 @@
 
 The headers `builtins_*.h` of the library are made of sections. Each begins with a line `//@ name ...` that says what it
 defines, and is put before a source that has one of the names, with the sections that it names itself. A source that
-pastes tokens may make any name, so it gets all.
+pastes tokens may make any name, so the names are those that the preprocessor leaves; where it refuses, all.
 """
 
 from __future__ import annotations
@@ -87,11 +87,21 @@ def _element(scalar: str, saturates: bool, mode: str, value: str) -> str:
     return f"eddy_sat_{scalar}({whole})" if saturates else f"(({scalar}){whole})"
 
 
-def text_for(source: str) -> str:
-    """The sections a source needs, in their order."""
+def pastes(source: str) -> bool:
+    """Whether a source may make names that it does not have."""
+    return bool(_PASTES.search(_SPLICE.sub("", source)))
+
+
+def text_for(source: str, made: str | None = "") -> str:
+    """The sections a source needs, in their order.
+
+    Args:
+        source: What is compiled.
+        made: Text with names that it makes; None where it may make any.
+    """
     known = sections()
     joined = _SPLICE.sub("", source)
-    named = set(known) if _PASTES.search(joined) else set(_WORD.findall(joined)) & known.keys()
+    named = set(known) if made is None else {*_WORD.findall(joined), *_WORD.findall(made)} & known.keys()
     waiting = list(named.difference(_OWN.findall(joined)))
     needed: dict[int, str] = {}
     while waiting:

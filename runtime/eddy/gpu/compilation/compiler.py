@@ -22,6 +22,7 @@ from pathlib import Path
 from eddy.core.errors import CompilationFailed, QuotaExceeded
 from eddy.core.units import format_bytes
 from eddy.gpu.compilation import library, sandbox, toolchain
+from eddy.gpu.compilation.builtins import pastes
 from eddy.gpu.compilation.calling_convention import RESERVED, with_standard_calls
 from eddy.gpu.compilation.confine import NOBODY
 from eddy.gpu.compilation.contraction import CONTRACT, with_fused_products
@@ -87,6 +88,7 @@ class Compiler:
         self._programs = ProgramCache(self.cache, cache_bytes)
         _sweep()
 
+    @sandbox.shared_process()
     def compile(
         self,
         source: str,
@@ -125,7 +127,7 @@ class Compiler:
         # With float literals, first without `cl_khr_fp64`, then with it where the source asks and is refused without.
         for given in (macros, {"cl_khr_fp64": 1, **macros}):
             try:
-                return self._program(complete(source, given), fpu, (*toolchain.SINGLE, *more), owner)
+                return self._program(source, given, fpu, (*toolchain.SINGLE, *more), owner)
             except CompilationFailed as error:
                 if _NEEDS_DOUBLE.search(error.message):
                     break
@@ -133,7 +135,7 @@ class Compiler:
                     raise
         flags = (*toolchain.DOUBLE, *((toolchain.SINGLE_CONSTANTS,) if single_constants else ()), *more)
         try:
-            return self._program(complete(source, macros, doubles=True), fpu, flags, owner)
+            return self._program(source, macros, fpu, flags, owner, doubles=True)
         except CompilationFailed as error:
             if _AMBIGUOUS not in error.message:
                 raise
@@ -160,16 +162,33 @@ class Compiler:
             made.append(ended.output.decode(errors="replace"))
         return "\n".join(made)
 
-    def _program(self, text: bytes, fpu: bool, flags: tuple[str, ...], owner: str) -> Program:
+    def _program(
+        self,
+        source: str,
+        macros: Mapping[str, object],
+        fpu: bool,
+        flags: tuple[str, ...],
+        owner: str,
+        doubles: bool = False,
+    ) -> Program:
         """A program, compiled where it is not in the cache."""
-        made_by = library.digest(fpu)
+        made_by, text = library.digest(fpu), complete(source, macros, doubles)
         digest = hashlib.sha256(made_by.encode() + repr(flags).encode() + text).hexdigest()
         kept = self._programs.find(digest, owner)
         if kept is None or kept.made_by != made_by:
             with translate_os_errors(self.cache):
+                if pastes(source):
+                    made = self._pasted(text, fpu, flags)
+                    text = complete(source, macros, doubles, made=made)
                 kept = self._compile(text, fpu, digest, flags)
             self._programs.keep(kept, owner)
         return kept
+
+    def _pasted(self, text: bytes, fpu: bool, flags: tuple[str, ...]) -> str | None:
+        """What the preprocessor makes of a text; None where it refuses it."""
+        command = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.OPENCL, *flags)
+        ended = sandbox.run((*command, "-w", "-E", "-P", "-"), text, limits=self.limits)
+        return None if ended.exit or ended.exceeded else ended.output.decode(errors="replace")
 
     def _compile(self, text: bytes, fpu: bool, digest: str, flags: tuple[str, ...]) -> Program:
         code = (toolchain.executable(), "clang", *toolchain.machine(fpu), *toolchain.CODE)

@@ -1,18 +1,26 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Gives up every right, then becomes another program. Run as a script, by itself; imports nothing of ours.
+"""Has programs run that gave up every right first. Run as a script, by itself; imports nothing of ours.
 
-    python -I -S confine.py FILES FOLDER CPU_S MEMORY_BYTES OUTPUT_BYTES REPORT PARENT PROGRAM ARGUMENTS
+    python -I -S confine.py SOCKET PARENT
 
-FILES is `none` or `folder`, REPORT a file descriptor, PARENT a process. A compilation starts this half a dozen times,
-so it imports little: what it does takes less time than importing `json` or `typing`.
+SOCKET is a file descriptor, PARENT a process. Each packet that comes through the socket is a program to run, one after
+the other, words with zeros between:
 
-What it gives up, in this order: resources (rlimits), the root user's identity, files (Landlock where the kernel has it)
-and system calls (a seccomp filter that lets through what computing needs; no file is opened, no process or socket
-made). The list of what took effect goes to the file descriptor `report`. Without the seccomp filter nothing is started.
+    FILES FOLDER CPU_S MEMORY_BYTES OUTPUT_BYTES PROGRAM ARGUMENTS
+
+FILES is `none` or `folder`; four file descriptors come along: the program's three, and one for the report. The answer
+is the process's status, four bytes. Every program is a child of its own; this process reads nothing but packets, and
+ends with PARENT or the socket. It is started once a compilation, and a start of Python takes longer than what clang
+does with a short kernel, so it imports little.
+
+What a child gives up, in this order: resources (rlimits), the root user's identity, files (Landlock where the kernel
+has it) and system calls (a seccomp filter that lets through what computing needs; no file is opened, no process or
+socket made). The list of what took effect goes to the report. Without the seccomp filter nothing is started.
 """
 
 from __future__ import annotations
 
+import _socket  # `socket` takes as long as all else here
 import ctypes
 import os
 import resource
@@ -23,7 +31,11 @@ REFUSED = 125
 """Exit code where the program was not started."""
 NOBODY = 65534
 LIMITS = ("cpu_s", "memory_bytes", "output_bytes")
-"""What is bounded, in the order of the arguments."""
+"""What is bounded, in the order of the words."""
+PACKET_BYTES = 64 << 10
+DESCRIPTORS = struct.Struct("4i")
+_CLOSE_ON_EXEC = 0x40000000
+"""`MSG_CMSG_CLOEXEC`."""
 
 # Numbers of system calls: x86-64, aarch64; -1 where the machine has no such call.
 COMPUTE = {
@@ -152,11 +164,12 @@ def end_with_parent(libc: ctypes.CDLL, parent: int) -> None:
         refuse("the calling process has ended")
 
 
-def main() -> None:
-    """Confine, then execute."""
-    files, folder, *bounds, report, parent = sys.argv[1:8]
-    argv = sys.argv[8:]
+def start(words: list[str], report: int) -> None:
+    """Confine this process, then execute."""
+    files, folder, *bounds = words[: 2 + len(LIMITS)]
+    argv = words[2 + len(LIMITS) :]
     libc = ctypes.CDLL(None, use_errno=True)
+    parent = os.getppid()
     took = ["limits"]
     limit(dict(zip(LIMITS, map(int, bounds), strict=True)))
     folder = folder if files == "folder" else ""
@@ -170,16 +183,44 @@ def main() -> None:
     if os.getuid() == 0 and drop_root():
         took.append("nobody")
     # Changing the user forgets it, so it comes after.
-    end_with_parent(libc, int(parent))
+    end_with_parent(libc, parent)
     took.append("seccomp")
-    os.write(int(report), " ".join(took).encode())
-    os.close(int(report))
+    os.write(report, " ".join(took).encode())
+    os.close(report)
     seccomp(libc, files)
     os.execve(program, argv, {})
 
 
-if __name__ == "__main__":
+def run(words: list[str], descriptors: tuple[int, ...]) -> int:
+    """The status of a confined program, once it has ended."""
+    child = os.fork()
+    if child:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return os.waitpid(child, 0)[1]
     try:
-        main()
+        *ends, report = descriptors
+        for number, descriptor in enumerate(ends):
+            os.dup2(descriptor, number)
+        start(words, report)
     except Exception as error:
         refuse(f"{type(error).__name__}: {error}")
+    os._exit(REFUSED)
+
+
+def main() -> None:
+    """Run what comes through the socket."""
+    number, parent = map(int, sys.argv[1:])
+    os.set_inheritable(number, False)
+    end_with_parent(ctypes.CDLL(None, use_errno=True), parent)
+    socket = _socket.socket(fileno=number)
+    while True:
+        packet, along, _, _ = socket.recvmsg(PACKET_BYTES, _socket.CMSG_SPACE(DESCRIPTORS.size), _CLOSE_ON_EXEC)
+        if not packet:
+            return
+        status = run(packet.decode().split("\0"), DESCRIPTORS.unpack(along[0][2]))
+        socket.send(status.to_bytes(4, "little"))
+
+
+if __name__ == "__main__":
+    main()

@@ -57,7 +57,13 @@ def definitions(defines: Mapping[str, object]) -> str:
     return "".join(lines)
 
 
-def complete(source: str, defines: Mapping[str, object], doubles: bool = False, functions: bool = True) -> bytes:
+def complete(
+    source: str,
+    defines: Mapping[str, object],
+    doubles: bool = False,
+    functions: bool = True,
+    made: str | None = "",
+) -> bytes:
     """A tenant's source with all that goes before it; its own lines keep their numbers, as `kernel.cl`.
 
     Args:
@@ -65,9 +71,10 @@ def complete(source: str, defines: Mapping[str, object], doubles: bool = False, 
         defines: Macros.
         doubles: Whether it uses `double`.
         functions: Whether it is to have the built-in functions it names.
+        made: Text with names that it makes by pasting tokens; None where it may make any.
     """
     macros = definitions(defines)
-    named = builtins.text_for(macros + source) if functions else ""
+    named = builtins.text_for(macros + source, made) if functions else ""
     source = _with_constant_samplers(source.removeprefix("\ufeff"))
     # What the library computes is rounded as its errors say, whatever the options are.
     text = f'# 1 "opencl.h"\n{_OFF}{base(doubles)}{named}{_ON}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'

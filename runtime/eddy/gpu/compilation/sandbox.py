@@ -1,23 +1,27 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Runs a program that reads a tenant's text: no files, no network, no other process, bounded time, memory and output.
 
-The work is done by `confine.py`, in a process of its own; here it is fed, watched and ended.
+The work is done by `confine.py`, in processes of its own; here they are fed, watched and ended. What runs in one
+`shared_process` has one of them that starts the programs, each confined by itself.
 """
 
 from __future__ import annotations
 
+import array
 import logging
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import IO, ClassVar
 
 from eddy.core.errors import EddyError
 from eddy.gpu.compilation import confine
@@ -25,6 +29,7 @@ from eddy.gpu.compilation.abandon import check
 
 LOG = logging.getLogger(__name__)
 CHUNK = 65536
+_ENDED = "The process that confines the kernel compiler has ended; compile again."
 HEED_S = 0.05
 """How often a run looks whether anybody still waits for it."""
 
@@ -96,73 +101,149 @@ def run(
         Abandoned: Nobody waits for it any more (`eddy.gpu.compilation.abandon`); it was ended.
     """
     check()
-    reading, reporting = os.pipe()
-    bounds = (getattr(limits, name) for name in confine.LIMITS)
-    plan = ("folder" if folder else "none", folder or "", *bounds, reporting, os.getpid())
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(Path(confine.__file__)), *map(str, plan), *argv],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        pass_fds=(reporting,),
-        cwd="/",
-        env={},
-        start_new_session=True,
-    )
-    os.close(reporting)
-    try:
-        output, message, exceeded = _converse(process, stdin, limits)
-    finally:
-        _end(process)
-        with os.fdopen(reading, "rb") as report:
-            protections = tuple(report.read(256).decode().split())
-    if process.returncode == confine.REFUSED:
-        why = message.decode(errors="replace").strip().removeprefix("confine: ")
+    with shared_process() as process:
+        ended = process.run(argv, stdin, folder, limits)
+    if ended.exit == confine.REFUSED:
+        why = ended.message.decode(errors="replace").strip().removeprefix("confine: ")
         raise SandboxUnavailable(
             f"The kernel compiler cannot be confined here, so kernels are not compiled: {why}. "
             "It needs Linux with seccomp filters (CONFIG_SECCOMP_FILTER)."
         )
-    if folder and "landlock" not in protections:
+    if folder and "landlock" not in ended.protections:
         _warn_once()
-    return ProcessEnd(process.returncode, output, message, exceeded, protections)
+    return ended
 
 
-def _converse(process: subprocess.Popen[bytes], stdin: bytes, limits: Limits) -> tuple[bytes, bytes, str]:
-    """Feed and listen until both ends are closed or a bound is reached."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    ends = time.monotonic() + limits.wall_s
+class StarterProcess:
+    """A process that starts confined programs, one after the other; begun with the first."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    def run(self, argv: Sequence[str], stdin: bytes, folder: Path | None, limits: Limits) -> ProcessEnd:
+        """See the function `run`."""
+        bounds = (getattr(limits, name) for name in confine.LIMITS)
+        words = ("folder" if folder else "none", folder or "", *bounds, *argv)
+        with ExitStack() as opened:
+
+            def pipe() -> tuple[IO[bytes], IO[bytes]]:
+                reading, writing = os.pipe()
+                ends = os.fdopen(reading, "rb", buffering=0), os.fdopen(writing, "wb", buffering=0)
+                for end in ends:
+                    opened.enter_context(end)
+                return ends
+
+            (theirs, feed), (out, their_out), (err, their_err), (report, their_report) = (pipe() for _ in range(4))
+            answers = self._ask("\0".join(map(str, words)), (theirs, their_out, their_err, their_report))
+            for end in (theirs, their_out, their_err, their_report):
+                end.close()
+            try:
+                status, output, message, exceeded = _converse(answers, (feed, out, err), stdin, limits)
+            except BaseException:
+                self.end()
+                raise
+            if status is None:
+                self.end()
+            protections = tuple(report.read(256).decode().split())
+        code = -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status)
+        return ProcessEnd(code, output, message, exceeded, protections)
+
+    def _ask(self, words: str, along: Sequence[IO[bytes]]) -> socket.socket:
+        if self._socket is None:
+            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", confine.__file__, str(theirs.fileno()), str(os.getpid())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    cwd="/",
+                    env={},
+                    start_new_session=True,
+                )
+        descriptors = array.array("i", [end.fileno() for end in along])
+        try:
+            self._socket.sendmsg([words.encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
+        except OSError as error:
+            raise SandboxUnavailable(_ENDED) from error
+        return self._socket
+
+    def end(self) -> None:
+        """Whatever it is doing, it ends now, and what it started with it."""
+        if self._socket is None or self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._socket.close()
+        self._socket = self._process = None
+
+
+_SHARED: ContextVar[StarterProcess | None] = ContextVar("eddy_starter_process", default=None)
+
+
+@contextmanager
+def shared_process() -> Iterator[StarterProcess]:
+    """What is run in this block is started by one process: that of the block around it, where there is one."""
+    shared = _SHARED.get()
+    if shared is not None:
+        yield shared
+        return
+    shared = StarterProcess()
+    token = _SHARED.set(shared)
+    try:
+        yield shared
+    finally:
+        _SHARED.reset(token)
+        shared.end()
+
+
+def _converse(
+    answers: socket.socket, ends: tuple[IO[bytes], IO[bytes], IO[bytes]], stdin: bytes, limits: Limits
+) -> tuple[int | None, bytes, bytes, str]:
+    """Feed and listen until the process has ended, with its status, or until a bound is reached, with none."""
+    feed, output, messages = ends
+    until = time.monotonic() + limits.wall_s
     out, err, left = bytearray(), bytearray(), memoryview(stdin)
-    os.set_blocking(process.stdin.fileno(), False)
+    os.set_blocking(feed.fileno(), False)
     with selectors.DefaultSelector() as selector:
-        selector.register(process.stdin, selectors.EVENT_WRITE)
-        selector.register(process.stdout, selectors.EVENT_READ, out)
-        selector.register(process.stderr, selectors.EVENT_READ, err)
+        selector.register(feed, selectors.EVENT_WRITE)
+        selector.register(output, selectors.EVENT_READ, out)
+        selector.register(messages, selectors.EVENT_READ, err)
+        selector.register(answers, selectors.EVENT_READ)
+        status: int | None = None
         while selector.get_map():
-            if time.monotonic() >= ends:
-                return bytes(out), bytes(err), "time"
+            if time.monotonic() >= until:
+                return None, bytes(out), bytes(err), "time"
             check()
-            for key, _ in selector.select(_turn_s(ends)):
-                if key.fileobj is process.stdin:
-                    left = _feed(process, left, selector)
-                    continue
-                part = os.read(key.fd, CHUNK)
-                if not part:
-                    selector.unregister(key.fileobj)
-                elif key.data is err:
-                    err += part[: max(0, limits.message_bytes - len(err))]
-                else:
+            for key, _ in selector.select(_turn_s(until)):
+                if key.fileobj is feed:
+                    left = _feed(feed, left, selector)
+                elif key.fileobj is answers:
+                    status = _status(answers)
+                    selector.unregister(answers)
+                elif part := os.read(key.fd, CHUNK):
+                    if key.data is err:
+                        err += part[: max(0, limits.message_bytes - len(err))]
+                        continue
                     out += part
                     if len(out) > limits.output_bytes:
-                        return b"", bytes(err), "output"
-    while process.poll() is None:
-        check()
-        if time.monotonic() >= ends:
-            return bytes(out), bytes(err), "time"
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_turn_s(ends))
-    return bytes(out), bytes(err), "time" if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else ""
+                        return None, b"", bytes(err), "output"
+                else:
+                    selector.unregister(key.fileobj)
+    assert status is not None
+    stopped = os.waitstatus_to_exitcode(status) in (-signal.SIGXCPU, -signal.SIGKILL)
+    return status, bytes(out), bytes(err), "time" if stopped else ""
+
+
+def _status(answers: socket.socket) -> int:
+    """How the program ended."""
+    answer = answers.recv(4)
+    if not answer:
+        raise SandboxUnavailable(_ENDED)
+    return int.from_bytes(answer, "little")
 
 
 def _turn_s(ends: float) -> float:
@@ -170,29 +251,15 @@ def _turn_s(ends: float) -> float:
     return max(0.0, min(HEED_S, ends - time.monotonic()))
 
 
-def _feed(process: subprocess.Popen[bytes], left: memoryview, selector: selectors.BaseSelector) -> memoryview:
-    assert process.stdin is not None
+def _feed(feed: IO[bytes], left: memoryview, selector: selectors.BaseSelector) -> memoryview:
     try:
-        left = left[os.write(process.stdin.fileno(), left[:CHUNK]) :] if left else left
+        left = left[os.write(feed.fileno(), left[:CHUNK]) :] if left else left
     except BrokenPipeError:
         left = left[:0]
     if not left:
-        selector.unregister(process.stdin)
-        with suppress(BrokenPipeError):
-            process.stdin.close()
+        selector.unregister(feed)
+        feed.close()
     return left
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Whatever it is doing, it ends now."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            with suppress(BrokenPipeError):
-                stream.close()
 
 
 _warned = False

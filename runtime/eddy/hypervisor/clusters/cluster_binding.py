@@ -27,7 +27,7 @@ from eddy.policy.price.kernel_places import ClusterOffer, choose_cluster, entitl
 CLUSTER_LOST = "cluster-lost"
 """Cause of a launch that would have to begin again elsewhere, and may not."""
 UNREPEATABLE = "a part of it was done, and its buffers are as that left them"
-MOST_RESTARTS = 3
+MAX_RESTARTS = 3
 """Times a kernel restarts because its slot failed, before its job fails."""
 
 
@@ -65,7 +65,7 @@ class ClusterBinding:
 
     def can_restart(self, job: Job) -> bool:
         """Whether a kernel may begin again, and has not as often as it may: what a session's launch did stays done."""
-        return self.is_repeatable(job) and self._restarts.get(job.spec.id, 0) < MOST_RESTARTS
+        return self.is_repeatable(job) and self._restarts.get(job.spec.id, 0) < MAX_RESTARTS
 
     def is_repeatable(self, job: Job) -> bool:
         """Whether a kernel may begin again: a session's launch only where none of its slices has begun."""
@@ -140,7 +140,7 @@ class ClusterBinding:
         """A kernel begins again, once none of its slices runs on any cluster."""
         progress = self._queues.progress[job.spec.id]
         self._queues.forget(job)
-        progress.again = True
+        progress.will_restart = True
         if not progress.running:
             self.restart_kernel(job)
 

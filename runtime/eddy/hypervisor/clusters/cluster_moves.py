@@ -79,7 +79,7 @@ class ClusterMoves:
             job, account = self._state.jobs[number], self._loop.accounts[progress.slot]
             if (
                 progress.running
-                or progress.again
+                or progress.will_restart
                 or progress.trial
                 or job.ending is not None
                 or not progress.groups_left

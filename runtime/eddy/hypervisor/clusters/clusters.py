@@ -143,7 +143,7 @@ class SharedClusters:
             return None
         if message.cause is not Cause.NONE:
             self._went_wrong(job, progress, ended, message)
-        elif progress.again and not progress.running:
+        elif progress.will_restart and not progress.running:
             self.binding.restart_kernel(job)
         elif progress.done == progress.variant.groups:
             self.binding.release_kernel(job)

@@ -134,7 +134,7 @@ class KernelQueues:
         for number in sorted(self.progress):
             job, progress = self._jobs[number], self.progress[number]
             waited_s = now_s - progress.rests_s
-            waits = not (progress.running or progress.again) and waited_s >= max(at_least_s, job.core_seconds)
+            waits = not (progress.running or progress.will_restart) and waited_s >= max(at_least_s, job.core_seconds)
             if waits and job.ending is None and self._ready(number):
                 found.append(job)
         return found

@@ -13,7 +13,7 @@ from eddy.hypervisor.cores.progress_watch import RunningKernels
 from eddy.hypervisor.jobs.bound_kernel import BoundKernel
 from eddy.hypervisor.jobs.job import Job
 
-LEAST_OF_LIMIT = 0.25
+MIN_OF_LIMIT = 0.25
 """Part of its time limit that a slice should take at most."""
 
 
@@ -38,7 +38,7 @@ class KernelWork:
         wave = progress.variant.wave
         wanted = self._loop.estimates.learned.peek(job.spec.spread.kernel, progress.module).slice_groups
         limit_s, quantum_s = progress.variant.application.tasks[0].time_limit_s, self._loop.settings.quantum_s
-        wanted *= min(1.0, LEAST_OF_LIMIT * limit_s / quantum_s)
+        wanted *= min(1.0, MIN_OF_LIMIT * limit_s / quantum_s)
         return max(int(wanted) // wave * wave, wave)
 
     def slices(self, number: int) -> int:

@@ -13,7 +13,7 @@ from eddy.hypervisor.cores.tenant_estimates import ClusterKind, TenantEstimates
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.policy.price.view import ClusterView, Configuration
 
-MOST_CONFIGURATIONS = 32
+MAX_CONFIGURATIONS = 32
 """Alternatives a policy is shown; with more, those that change one slot."""
 
 
@@ -49,7 +49,7 @@ class ConfigurationOffers:
         if self.wanted or not self.named:
             return
         held = {slot.index: slot.module for slot in slots}
-        whole = self._whole(held, fits)
+        whole = self._complete(held, fits)
         if whole:
             self.wanted = min(whole, key=lambda each: sum(held[slot] != module for slot, module in each.items()))
 
@@ -101,10 +101,10 @@ class ConfigurationOffers:
     ) -> list[dict[int, str]]:
         """What else the slots could hold: named configurations with all their images, or what images there are."""
         if self.named:
-            return [each for each in self._whole([slot.index for slot in slots], fits) if each != modules]
+            return [each for each in self._complete([slot.index for slot in slots], fits) if each != modules]
         return _combinations({s.index: [m for m in self._kinds if s.index in fits.get(m, {})] for s in slots}, modules)
 
-    def _whole(self, slots: Collection[int], fits: Mapping[str, Mapping[int, str]]) -> list[dict[int, str]]:
+    def _complete(self, slots: Collection[int], fits: Mapping[str, Mapping[int, str]]) -> list[dict[int, str]]:
         """Named configurations of these slots that have all their images."""
         named = (dict(each) for each in self.named.values() if set(each) == set(slots))
         return [h for h in named if all(m in self._kinds and s in fits.get(m, {}) for s, m in h.items())]
@@ -136,8 +136,8 @@ def _combinations(choices: Mapping[int, list[str]], now: Mapping[int, str]) -> l
     count = 1
     for modules in choices.values():
         count *= max(len(modules), 1)
-    if count <= MOST_CONFIGURATIONS:
+    if count <= MAX_CONFIGURATIONS:
         every = itertools.product(*([(slot, m) for m in modules] for slot, modules in choices.items() if modules))
         return [dict(picked) for picked in every if dict(picked) != now]
     single = [{**now, slot: m} for slot, modules in choices.items() for m in modules if m != now.get(slot)]
-    return single[:MOST_CONFIGURATIONS]
+    return single[:MAX_CONFIGURATIONS]

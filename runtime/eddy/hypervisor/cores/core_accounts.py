@@ -89,7 +89,7 @@ class CoreAccount:
             held.setdefault(each.tenant, []).append(now_s - each.started_s)
         plain = [
             Claim(tenant, self.shares.get(tenant, 0.0), weights.get(tenant, 1.0), len(held.get(tenant, ())), wanted)
-            for tenant, wanted in _every(held, wants)
+            for tenant, wanted in _tenant_wants(held, wants)
         ]
         shares = shares_in_force(plain, len(self.cores))
         lags = self.lags
@@ -143,7 +143,7 @@ class CoreAccount:
             held[each.tenant] = held.get(each.tenant, 0) + 1
         claims = [
             Claim(tenant, self.shares.get(tenant, 0.0), weights.get(tenant, 1.0), held.get(tenant, 0), wanted)
-            for tenant, wanted in _every(held, wants)
+            for tenant, wanted in _tenant_wants(held, wants)
         ]
         there_s = self._there_s(ended.started_s + took_s)
         self.lags = charge_lags(self.lags, shares_in_force(claims, len(self.cores)), ended.tenant, took_s, there_s)
@@ -160,6 +160,6 @@ def note_corunners(started: Slice, here: CoreAccount, every: Iterable[CoreAccoun
                 other.alone = started.alone = False
 
 
-def _every(held: Mapping[str, object], wants: Mapping[str, int]) -> list[tuple[str, int]]:
+def _tenant_wants(held: Mapping[str, object], wants: Mapping[str, int]) -> list[tuple[str, int]]:
     """Tenants that run or want to, in order of their names, and what each wants."""
     return [(tenant, wants.get(tenant, 0)) for tenant in sorted({*held, *wants})]

@@ -141,7 +141,9 @@ class EpochTotals:
     def delivered_s(self, accounts: Accounts, tenants: Iterable[str], clusters: Iterable[ClusterView]) -> Floats:
         """Core-seconds of slices that ended, (n, m)."""
         slots = [cluster.slot for cluster in clusters]
-        return np.array([[self._had(accounts.get(slot), slot, tenant) for slot in slots] for tenant in tenants])
+        return np.array(
+            [[self._delivered_since(accounts.get(slot), slot, tenant) for slot in slots] for tenant in tenants]
+        )
 
     def alone_s(
         self, accounts: Accounts, tenants: Iterable[str], clusters: Sequence[ClusterView], now_s: float
@@ -155,7 +157,7 @@ class EpochTotals:
                 found[tenant, slot] = self._alone.done_s(tenant, slot, held_s)
         return {which: done_s for which, done_s in found.items() if done_s}
 
-    def _had(self, account: CoreAccount | None, slot: int, tenant: str) -> float:
+    def _delivered_since(self, account: CoreAccount | None, slot: int, tenant: str) -> float:
         if account is None:
             return 0.0
         return account.delivered_s.get(tenant, 0.0) - self._before.get(slot, {}).get(tenant, 0.0)

@@ -27,12 +27,12 @@ COUNTED_AS = 20.0
 STEP = 4.0
 """Most by which a slice grows or shrinks at once: what the first ones take is mostly their start."""
 KNOWN = 4096
-"""Kernels of which something is known; the one that was asked for longest ago is forgotten first."""
+"""Kernels of which something is known; beyond it, the tenant with most of them loses the one of longest ago."""
 ALONE_SLICES = 8
 """Slices alone from which on a kernel's speed alone is known: the first ones are mostly their start."""
 ALONE_KEPT_S = 1000.0
 """Core-seconds beside others after which a speed alone is forgotten, where the kernel was not alone again."""
-_LEAST_FRACTION = 1e-3
+_MIN_FRACTION = 1e-3
 LEAST_S = 1e-9
 """Of a slice, where a clock is too coarse."""
 
@@ -106,7 +106,7 @@ class LearnedKernel:
         a, d = self.groups + weight * serial * serial, self.squares + weight * counted * counted
         b = self.beside - weight * serial * counted
         p, q = self.seconds * d - self.products * b, self.products * a - self.seconds * b
-        return min(max(p / (p + q), _LEAST_FRACTION), 1.0) if p + q > 0 else counted
+        return min(max(p / (p + q), _MIN_FRACTION), 1.0) if p + q > 0 else counted
 
     @property
     def fraction(self) -> float | None:
@@ -160,14 +160,26 @@ class LearnedKernels:
 
     def __init__(self) -> None:
         self._known: dict[str, dict[str, LearnedKernel]] = {}
+        self._tenants: dict[str, dict[str, None]] = {}
+        """Kernels by tenant, the one of longest ago first."""
 
-    def get_or_add(self, kernel: str, module: str) -> LearnedKernel:
-        """What is known of a kernel on a kind of cluster, to be added to."""
-        modules = self._known.pop(kernel, {})
-        self._known[kernel] = modules
-        while len(self._known) > KNOWN:
-            del self._known[next(iter(self._known))]
+    def get_or_add(self, tenant: str, kernel: str, module: str) -> LearnedKernel:
+        """What is known of a tenant's kernel on a kind of cluster, to be added to."""
+        mine = self._tenants.setdefault(tenant, {})
+        mine.pop(kernel, None)
+        mine[kernel] = None
+        modules = self._known.setdefault(kernel, {})
+        if len(self._known) > KNOWN:
+            self._forget_one()
         return modules.setdefault(module, LearnedKernel())
+
+    def _forget_one(self) -> None:
+        """Nobody's flood of kernels takes away what is known of others'."""
+        tenant = max(self._tenants, key=lambda each: len(self._tenants[each]))
+        kernel = next(iter(self._tenants[tenant]))
+        del self._tenants[tenant][kernel], self._known[kernel]
+        if not self._tenants[tenant]:
+            del self._tenants[tenant]
 
     def peek(self, kernel: str, module: str) -> LearnedKernel:
         """The same, for whoever only asks."""

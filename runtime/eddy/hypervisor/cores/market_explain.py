@@ -41,7 +41,7 @@ def explain_market(loop: PriceLoop, tenant: str) -> dict[str, Any]:
         words = ["You have no kernel that waits or runs, so that there is nothing to share with you."]
         return {**head, "words": words, "clusters": [], "doubled": None}
     clusters, doubled = _clusters(epoch, tenant), _doubled(epoch, tenant)
-    return {**head, "words": _words(epoch, tenant, clusters, doubled), "clusters": clusters, "doubled": doubled}
+    return {**head, "words": _sentences(epoch, tenant, clusters, doubled), "clusters": clusters, "doubled": doubled}
 
 
 def marginal(fraction: Floats, throughput: Floats, shares: Floats) -> tuple[Floats, Floats]:
@@ -99,7 +99,9 @@ def _asked_again(epoch: Epoch, weights: Floats) -> PriceDecision:
     return policy.decide(replace(epoch.view, weights=weights, alternatives=(), memory=policy.initial()))
 
 
-def _words(epoch: Epoch, tenant: str, clusters: Sequence[dict[str, Any]], doubled: dict[str, Any] | None) -> list[str]:
+def _sentences(
+    epoch: Epoch, tenant: str, clusters: Sequence[dict[str, Any]], doubled: dict[str, Any] | None
+) -> list[str]:
     row, here = epoch.view.tenants.index(tenant), epoch.view.present
     numbers = here.parallel_fraction[row], here.throughput[row]
     fair, now = speedup_worth(*numbers, entitled(epoch.view)[row]), speedup_worth(*numbers, epoch.decision.shares[row])

@@ -124,7 +124,7 @@ class PriceLoop:
 
     def record_slice(self, tenant: str, spread: CorePartition, of: SliceMeasurement) -> None:
         """A slice of a tenant's kernel ended well."""
-        self.estimates.measured(spread, of, self.settings.quantum_s)
+        self.estimates.measured(tenant, spread, of, self.settings.quantum_s)
         alone_s, work_s = self.estimates.alone_s(spread, of.module), self.estimates.work_s(spread, of)
         self._totals.add_slice(tenant, of, alone_s, work_s)
 

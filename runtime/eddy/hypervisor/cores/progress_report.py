@@ -90,7 +90,7 @@ def progress_of_job(
             }
             for epoch, each in found
         ],
-        "words": _words([each for _, each in found], lengths, mean, asked),
+        "words": _sentences([each for _, each in found], lengths, mean, asked),
     }
 
 
@@ -99,7 +99,7 @@ def _overlap_s(epoch: Epoch, began_s: float, ended_s: float | None) -> float:
     return max(min(last, last if ended_s is None else ended_s) - max(epoch.at_s, began_s), 0.0)
 
 
-def _words(found: list[TenantProgress], lengths: list[float], mean: float, asked: float) -> list[str]:
+def _sentences(found: list[TenantProgress], lengths: list[float], mean: float, asked: float) -> list[str]:
     total = sum(lengths) or 1.0
     own = sum(each.memory_share * s for each, s in zip(found, lengths, strict=True)) / total
     first = sum((each.others[0] if each.others else 0.0) * s for each, s in zip(found, lengths, strict=True)) / total

@@ -27,7 +27,7 @@ SUBMISSIONS = 32
 _FADE = math.exp(-1 / SUBMISSIONS)
 _FORGOTTEN = 1e-3
 """What was submitted so seldom of late is no part of the mix."""
-MOST_SPEED = 1e9
+MAX_SPEED = 1e9
 """Most by which speeds of clusters may differ from a base PE's, either way, as policies are told them."""
 
 
@@ -85,15 +85,16 @@ class TenantEstimates:
         while len(recent) > RECENT:
             del recent[next(iter(recent))]
 
-    def measured(self, spread: CorePartition, of: SliceMeasurement, quantum_s: float) -> None:
+    def measured(self, tenant: str, spread: CorePartition, of: SliceMeasurement, quantum_s: float) -> None:
         """A slice of a kernel ended well.
 
         Args:
+            tenant: Whose it is.
             spread: The kernel.
             of: What the slice did.
             quantum_s: Board seconds the next one should take.
         """
-        known = self.learned.get_or_add(spread.kernel, of.module)
+        known = self.learned.get_or_add(tenant, spread.kernel, of.module)
         known.add_slice(of.groups, of.took_s, of.counters, quantum_s, of.cores)
         if of.alone:
             known.alone.add_solo_slice(of.groups, max(of.took_s, LEAST_S), of.cores)
@@ -122,7 +123,7 @@ class TenantEstimates:
         if not able:
             return 0.0
         found = sum(work for work, _ in able) / sum(work / speed for work, speed in able) / base
-        return min(max(found, 1 / MOST_SPEED), MOST_SPEED)
+        return min(max(found, 1 / MAX_SPEED), MAX_SPEED)
 
     def speed_of(self, spread: CorePartition, module: str) -> float:
         """Of one PE for a kernel, over a base PE; 0 where it does not run."""

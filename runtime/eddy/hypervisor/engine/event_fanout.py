@@ -138,13 +138,13 @@ class EventFanout:
     def _leave(self, follower: Follower) -> None:
         self._followers.unwatch(ANY if follower.job is None else follower.job)
         if follower.job is None:
-            _without(self._feeds, follower.tenant, follower)
+            _remove_follower(self._feeds, follower.tenant, follower)
         else:
-            _without(self._jobs, follower.job, follower)
+            _remove_follower(self._jobs, follower.job, follower)
             self._of_jobs -= 1
         self._due.set()  # perhaps the crowd is gone
 
-    def _all(self) -> list[Follower]:
+    def _list_followers(self) -> list[Follower]:
         groups = [*self._feeds.values(), *self._jobs.values()]
         return [follower for group in groups for follower in group]
 
@@ -154,7 +154,7 @@ class EventFanout:
         """Something happened to these jobs; it is not known to which for None."""
         self._due.set()
         if jobs is None:
-            for follower in self._all():
+            for follower in self._list_followers():
                 follower.request_reread()
         elif not self._crowded:
             for job in jobs:
@@ -170,7 +170,7 @@ class EventFanout:
                 try:
                     if last is None:  # what came before is for each to read
                         last = await anyio.to_thread.run_sync(self._store.events.before_last, None, 0)
-                        for follower in self._all():
+                        for follower in self._list_followers():
                             follower.request_reread()
                     last = await self._hand_on(last)
                 except Exception:  # they meet it too, each where it reads
@@ -181,7 +181,7 @@ class EventFanout:
                     await self._due.wait()
         finally:
             self._pumping = None
-            for follower in self._all():  # what was told meanwhile was for the crowd
+            for follower in self._list_followers():  # what was told meanwhile was for the crowd
                 follower.request_reread()
 
     async def _hand_on(self, last: int) -> int:
@@ -233,14 +233,14 @@ class EventFanout:
         """Say to those who have heard nothing for long that they are still connected: one timer for all."""
         silence_s, loop = self._silence_s(), asyncio.get_running_loop()
         now_s = loop.time()
-        for follower in self._all():
+        for follower in self._list_followers():
             if follower.live and now_s - follower.told_s >= silence_s * 3 / 4 and follower.take(self._beat):
                 follower.told_s = now_s
         somebody = self._feeds or self._jobs
         self._beating = loop.call_later(silence_s / 4, self._keep_beating) if somebody else None
 
 
-def _without(groups: dict[K, dict[Follower, None]], key: K, follower: Follower) -> None:
+def _remove_follower(groups: dict[K, dict[Follower, None]], key: K, follower: Follower) -> None:
     del groups[key][follower]
     if not groups[key]:
         del groups[key]

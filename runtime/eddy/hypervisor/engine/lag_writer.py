@@ -11,9 +11,9 @@ from typing import TypeVar
 from eddy.hypervisor.forecast.estimator_feed import MetaStore
 from eddy.store.tables.removal import LAGS
 
-MOST = 1000
+MAX_TENANTS = 1000
 """Most tenants kept of each cluster, those whose lags are largest."""
-_LEAST_S = 1e-6
+_MIN_S = 1e-6
 """Core-seconds below which a lag is not worth a row."""
 K = TypeVar("K")
 _log = logging.getLogger(__name__)
@@ -63,5 +63,5 @@ class LagWriter:
 
 def _largest(lags: Mapping[str, float]) -> list[tuple[str, float]]:
     """Those to be kept, by size, then by name; a board's seconds to a billionth."""
-    worth = [(tenant, round(lag, 9)) for tenant, lag in lags.items() if abs(lag) >= _LEAST_S]
-    return sorted(worth, key=lambda each: (-abs(each[1]), each[0]))[:MOST]
+    worth = [(tenant, round(lag, 9)) for tenant, lag in lags.items() if abs(lag) >= _MIN_S]
+    return sorted(worth, key=lambda each: (-abs(each[1]), each[0]))[:MAX_TENANTS]

@@ -43,6 +43,7 @@ LEAST_PACE_S = 2e-3
 """Wall seconds that a step takes at least while holders alone are at work."""
 MARGIN_S = 120.0
 """Seconds beyond the bound on silence after which the board closes a slot by itself, where nobody else did."""
+LOST = "the server restarted before the load that was asked for was over: load it again"
 MEMORY, LEASE = "memory", "lease"
 _log = logging.getLogger(__name__)
 
@@ -317,6 +318,7 @@ class LeaseKeeper:
     def _load(self, live: LiveLease, machine: Machine) -> list[m.Input]:
         """Load what is wanted, and hold open what was loaded."""
         inputs: list[m.Input] = []
+        record = live.record
         for slot, module in list(live.wanted.items()):
             known = machine.slots[slot]
             if slot not in live.asked:
@@ -324,6 +326,8 @@ class LeaseKeeper:
                     self._let_go(live, slot)
                 live.asked.add(slot)
                 live.used.add(slot)
+                if slot not in record.reloaded and (slot in live.images or module != record.options.module):
+                    self._change(live, reloaded=(*live.record.reloaded, slot))
                 inputs.append(m.LoadLeased(slot, module, live.images.get(slot, "")))
             elif known.phase is not Phase.FREE:
                 live.loading.add(slot)
@@ -459,8 +463,11 @@ class LeaseKeeper:
                 phase, module = state.slots[slot].phase, record.options.module
                 if phase is SlotPhase.IDLE and machine.slots[slot].module:
                     self._hold(live, slot)  # it was loaded for the holder, and not opened any more
-                elif phase is SlotPhase.EMPTY and module and slot not in live.loading:
-                    live.wanted[slot] = module  # its load was not begun, or was lost
+                elif phase is SlotPhase.EMPTY and slot not in live.loading:
+                    if slot in record.reloaded:  # what its holder asked for is not known any more
+                        live.said[slot] = LOST
+                    elif module:
+                        live.wanted[slot] = module  # its load was not begun, or was lost
             self._wake(live)
         self._due = bool(self._live)
         return work

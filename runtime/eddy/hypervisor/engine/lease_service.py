@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -186,13 +186,13 @@ class LeaseService:
             raise InvalidRequest(message, field="module", allowed=known[:50])
         await self._load(live, slot, module, wait_s)
 
-    async def load_own(self, name: str, image: Image, data: bytes, wait_s: float) -> None:
+    async def load_own(self, name: str, image: Image, read: Callable[[], Awaitable[bytes]], wait_s: float) -> None:
         """Load a slot of a lease with an image of its holder's own; what was started in it ends.
 
         Args:
             name: Of the lease.
             image: The image's manifest, which says for which slot it is.
-            data: Its `.bit` file.
+            read: Reads its `.bit` file, once it is known that the slot takes one.
             wait_s: Wall seconds to wait for its end.
 
         Raises:
@@ -206,6 +206,8 @@ class LeaseService:
             mine = ", ".join(map(str, live.record.slots))
             message = f"Image {image.sha256[:12]} was built for slot {image.slot}; lease {name} holds {mine}."
             raise ImageRefused(message, reason="other-slot", asked=image.slot, achievable=list(live.record.slots))
+        self._require_settled(live, image.slot)
+        data = await read()
 
         def take() -> None:
             self._require_settled(live, image.slot)  # what is being loaded is read from where this would be kept

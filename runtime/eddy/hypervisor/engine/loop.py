@@ -272,7 +272,7 @@ class Hypervisor:
 
     def add_current_wait(self, record: JobRecord) -> JobRecord:
         """A record with the wait that is under way: what is kept has those that ended."""
-        if record.state.is_final or not self._worker.ready.is_set():
+        if not self._worker.ready.is_set():
             return record
         job = self._engine.machine.jobs.get(record.id)
         wait = None if job is None else job.times.current_wait(self.now_s())

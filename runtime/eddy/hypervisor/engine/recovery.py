@@ -46,7 +46,7 @@ from eddy.core.errors import BoardUnreachable, EddyError, InvalidRequest, Storag
 from eddy.core.fusion import select_form
 from eddy.core.projects import WeightsOf
 from eddy.core.records import JobEvent, JobEventKind
-from eddy.core.slots import Image, Pool
+from eddy.core.slots import Image, Pool, PreemptReason
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import JobBuffers, needed
@@ -366,12 +366,12 @@ def _keep_slots(store: Store, snapshots: Mapping[int, Mapping[str, Any]], machin
     goes on for its job, though the job has had its task in another slot since.
     """
     found = {index: machine.slots[index].snapshot() for index in snapshots if index in machine.slots}
-    changed = {index: now for index, now in found.items() if _whose(now) != _whose(snapshots[index])}
+    changed = {index: now for index, now in found.items() if _holder_of(now) != _holder_of(snapshots[index])}
     if changed:
         store.commit(Commit(slots=changed))
 
 
-def _whose(snapshot: Mapping[str, Any]) -> tuple[Any, ...]:
+def _holder_of(snapshot: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(snapshot.get(name) for name in ("phase", "job", "task", "item"))
 
 
@@ -388,6 +388,7 @@ def _reconcile(
     same = _is_of(actual.image, snapshot["module"], modules)
     settled = actual.phase in (SlotPhase.IDLE, SlotPhase.RUNNING) and same
     owned = job in machine.jobs
+    leaving = _leaving(slot, snapshot["leaving"])
     if phase is Phase.LOADING:
         # An event that comes late may be that of an earlier load, of something else.
         ended = any(e.kind in LOAD_EVENTS and _is_of(e.image, snapshot["module"], modules) for e in events)
@@ -395,19 +396,28 @@ def _reconcile(
             slot.module, slot.tenant, slot.phase = snapshot["module"], snapshot["tenant"], Phase.LOADING
             slot.scrubbing = bool(snapshot.get("scrubbing"))
             if owned:
-                slot.job, slot.task, slot.leaving = job, task, snapshot["leaving"]
+                slot.job, slot.task, slot.leaving = job, task, leaving
         return
     if phase is Phase.RUNNING and owned:
         name = item_name(job, task, item)
         if actual.item == name or any(event.item == name for event in events):
             slot.module, slot.tenant, slot.phase = snapshot["module"], snapshot["tenant"], Phase.RUNNING
-            slot.job, slot.task, slot.item, slot.leaving = job, task, item, snapshot["leaving"]
+            slot.job, slot.task, slot.item, slot.leaving = job, task, item, leaving
             return
     if not settled:
         return
     slot.module, slot.tenant = snapshot["module"], snapshot["tenant"]
     if phase in (Phase.HELD, Phase.RUNNING) and owned and actual.phase is SlotPhase.IDLE:
-        slot.job, slot.task, slot.phase, slot.leaving = job, task, Phase.HELD, snapshot["leaving"]
+        slot.job, slot.task, slot.phase, slot.leaving = job, task, Phase.HELD, leaving
+
+
+def _leaving(slot: MachineSlot, kept: object) -> PreemptReason | None:
+    """Why a slot was being taken from its job. Earlier versions kept only whether it was."""
+    if kept is not True:
+        return None if kept in (None, False) else PreemptReason(kept)
+    if slot.drained:
+        return PreemptReason.DRAINED
+    return PreemptReason.LEASED if slot.leased else PreemptReason.UNRECORDED
 
 
 def _is_of(image: str, module: str, modules: Mapping[str, str]) -> bool:

@@ -21,10 +21,10 @@ from eddy.hypervisor.engine.engine_worker import EngineWorker
 from eddy.hypervisor.engine.session_keeper import SessionKeeper, session_spec
 from eddy.hypervisor.intake.compilations import Compilations
 from eddy.hypervisor.intake.kernels import KernelPlanner
-from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.hypervisor.sessions.commands import Command, LaunchCommand, StartCommand
 from eddy.hypervisor.sessions.launches import BuiltProgram, LaunchTarget
-from eddy.hypervisor.sessions.session import MOST_PROGRAMS, Counts, Session
+from eddy.hypervisor.sessions.session import MAX_PROGRAMS, Counts, Session
+from eddy.hypervisor.slots.tenant_memory import arena_bytes
 
 CLOSE_S = 5.0
 """Wall seconds for which a request that closes a session waits for its end."""
@@ -145,9 +145,9 @@ class SessionService:
         asked = {"source": request.source, **request.build_arguments()}
         name = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
         if name not in session.programs:
-            if len(session.programs) >= MOST_PROGRAMS:
-                message = f"a session has {MOST_PROGRAMS} programs at most; put kernels into one source"
-                raise QuotaExceeded(message, limit=MOST_PROGRAMS, asked=MOST_PROGRAMS + 1)
+            if len(session.programs) >= MAX_PROGRAMS:
+                message = f"a session has {MAX_PROGRAMS} programs at most; put kernels into one source"
+                raise QuotaExceeded(message, limit=MAX_PROGRAMS, asked=MAX_PROGRAMS + 1)
             tenant = session.record.tenant
             made = await self._compilations.run(tenant, self._planner.build_for_all, tenant, request)
             session.programs[name] = BuiltProgram(name, made)

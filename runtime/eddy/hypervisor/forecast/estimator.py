@@ -35,7 +35,7 @@ BEGUN: tuple[What, ...] = ("rest",)
 """What is told to jobs that wait, and to those that have begun."""
 _STARTS = (JobEventKind.CONFIGURE, JobEventKind.LAUNCH)
 """What a job starts with: a slot, or a core."""
-_MOST_PENDING = 200
+_MAX_PENDING = 200
 _TOLD, _NEW = 4000, 256
 """Forecasts that are kept at once, until their jobs start or end; and that are added by one forecast of a queue."""
 
@@ -120,14 +120,14 @@ class Estimator:
                 items += self._item(event, machine)
             elif event.what in _STARTS and event.job not in self._begun:
                 self._begun.add(event.job)
-                self._came(event.job, "start", event.at_s)
+                self._learn_error(event.job, "start", event.at_s)
             elif event.state is not None and event.state.is_final:
                 self._ended(event.job, event.at_s, event.state)
         if items:
             self._items += len(items)
             with self._lock:
                 self._pending += items
-                if len(self._pending) >= _MOST_PENDING:
+                if len(self._pending) >= _MAX_PENDING:
                     self._observe()
 
     @property
@@ -162,11 +162,11 @@ class Estimator:
         """Only what a job did to its end counts: what failed or was cancelled ended for a reason of its own."""
         for what in (*WAITING, *BEGUN):
             if state is JobState.SUCCEEDED and what != "start":
-                self._came(job, what, at_s)
+                self._learn_error(job, what, at_s)
             self._told.pop((job, what), None)
         self._begun.discard(job)
 
-    def _came(self, job: int, what: What, at_s: float) -> None:
+    def _learn_error(self, job: int, what: What, at_s: float) -> None:
         told = self._told.pop((job, what), None)
         if told is not None:
             actual_s = max(at_s - told.at_s, 0.0)

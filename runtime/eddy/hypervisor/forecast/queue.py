@@ -100,7 +100,7 @@ def picture_queue(machine: Machine, pool: Pool, now_s: float) -> QueuePicture:
         known.policy,
         replace(view, now_s=now_s, jobs=jobs, observations=()),
         {slot.index: slot.since_s for slot in mine if slot.phase in (Phase.LOADING, Phase.RUNNING)},
-        frozenset(slot.index for slot in mine if slot.leaving),
+        frozenset(slot.index for slot in mine if slot.leaving is not None),
         max(loading.since_s + loading.load_s - now_s, 0.0) if other and loading is not None else 0.0,
         {slot.index: slot.withheld or "rests after a failed load" for slot in mine if not slot.is_offered(now_s)},
         arena=picture_arena(machine) if state.memory.waiting else None,

@@ -80,14 +80,14 @@ class ForecastExtrapolation:
         return max(longest.values(), default=0.0) + (rest_s if self._pipelined else 0.0)
 
 
-MOST_DECISIONS = 400
+MAX_DECISIONS = 400
 """Times the policy is asked; what it has not come to by then is extrapolated."""
 FULL_ITEMS = 40
 """Items, over all tasks of all jobs, up to which each is simulated by itself."""
 LARGEST_CHUNK = 0.25
 """Most of a batch that is simulated as one."""
 
-MOST_IDLE = 8
+MAX_IDLE = 8
 """Times in a row that the policy may decide nothing while nothing goes on, before the rest is extrapolated."""
 
 
@@ -134,7 +134,7 @@ class QueueForecast:
         return self.order.index(job) + 1 if job in self.order else None
 
 
-def forecast(queue: QueuePicture, seconds: Seconds, *, most_decisions: int = MOST_DECISIONS) -> QueueForecast:
+def forecast(queue: QueuePicture, seconds: Seconds, *, most_decisions: int = MAX_DECISIONS) -> QueueForecast:
     """What becomes of a queue if nothing more comes.
 
     Args:
@@ -260,14 +260,14 @@ class _Run:
         dispatch: Dispatch = self.queue.policy.decide(view)
         self.memory = dispatch.memory
         self._wake(dispatch)
-        again = False
+        acted = False
         for decision in dispatch.decisions:
             if isinstance(decision, Configure):
-                again = self._configure(decision) or again
+                acted = self._configure(decision) or acted
             elif isinstance(decision, Preempt):
                 slot = fabric.slots.get(decision.slot)
-                again = (slot is not None and slot.view.job is not None and fabric.preempt(slot)) or again
-        return again
+                acted = (slot is not None and slot.view.job is not None and fabric.preempt(slot)) or acted
+        return acted
 
     def _wake(self, dispatch: Dispatch) -> None:
         """When to ask again if nothing happens: as the policy asked, twice as late each time it decided nothing."""
@@ -275,7 +275,7 @@ class _Run:
         self.idle = 0 if dispatch.decisions else self.idle + 1
         late = 2.0 ** max(self.idle - 1, 0)
         self.wake_s = None
-        if asked_s is not None and asked_s > now_s and (self.heap or self.fabric.ends or self.idle <= MOST_IDLE):
+        if asked_s is not None and asked_s > now_s and (self.heap or self.fabric.ends or self.idle <= MAX_IDLE):
             self.wake_s = now_s + (asked_s - now_s) * late
 
     def _configure(self, decision: Configure) -> bool:

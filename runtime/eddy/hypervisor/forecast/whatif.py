@@ -73,7 +73,7 @@ def _changes(queue: QueuePicture, job: JobView) -> Iterator[tuple[str, str, Queu
         words = "its drained slot" if len(queue.unseen) == 1 else f"the {len(queue.unseen)} drained slots"
         yield "undrain", f"{words} in use again", _with_slots(queue, dict.fromkeys(queue.unseen, load_s), job)
     slots = tuple(replace(slot, load_s=NO_LOAD_S) for slot in view.slots)
-    yield "resident", "its modules, and all others, in the slots already", _like(queue, slots=slots)
+    yield "resident", "its modules, and all others, in the slots already", _variant(queue, slots=slots)
     if len(view.jobs) > 1 or queue.arena is not None:
         yield "alone", "no other job", solo_queue(queue, job)
 
@@ -86,11 +86,11 @@ def solo_queue(queue: QueuePicture, job: JobView) -> QueuePicture:
     )
     kept = frozenset(slot.index for slot in slots if slot.job is not None)
     since_s = {slot: at_s for slot, at_s in queue.since_s.items() if slot in kept}
-    alone = replace(_like(queue, slots=slots, jobs=Jobs([job])), arena=None)
+    alone = replace(_variant(queue, slots=slots, jobs=Jobs([job])), arena=None)
     return replace(alone, since_s=since_s, leaving=queue.leaving & kept)
 
 
-def _like(queue: QueuePicture, *, slots: tuple[SlotView, ...], jobs: Jobs | None = None) -> QueuePicture:
+def _variant(queue: QueuePicture, *, slots: tuple[SlotView, ...], jobs: Jobs | None = None) -> QueuePicture:
     """A queue with other slots, or jobs; where jobs are gone, the policy forgets what it remembers of them."""
     view = queue.view
     memory = view.memory if jobs is None else queue.policy.initial()
@@ -105,4 +105,4 @@ def _with_slots(queue: QueuePicture, more: Mapping[int, float], job: JobView) ->
     fits = lambda slots: None if slots is None else tuple(sorted({*slots, *more}))  # noqa: E731
     tasks = tuple(replace(task, slots=fits(task.slots)) for task in job.tasks)
     queue = queue.with_job(replace(job, tasks=tasks))
-    return _like(queue, slots=tuple(sorted((*queue.view.slots, *new), key=lambda slot: slot.index)))
+    return _variant(queue, slots=tuple(sorted((*queue.view.slots, *new), key=lambda slot: slot.index)))

@@ -12,7 +12,6 @@ from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
 from eddy.core.units import format_bytes
-from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.packages.modules import ModuleManifest, no_check
 from eddy.store import Store
 
@@ -25,7 +24,6 @@ class Admission:
         applications: By name.
         modules: Manifests by name.
         constants: What packages ship for constant buffers, by (application, buffer).
-        arena: Bytes of the board's arena.
         available: Modules with an image for some slot of the `pipeline` pool.
         unchecked: Modules that no job is given, because their builds have no check on record.
         why: Why not, as it is when it is asked; "" where one was let in meanwhile.
@@ -34,7 +32,6 @@ class Admission:
     applications: Mapping[str, Application]
     modules: Mapping[str, ModuleManifest]
     constants: Mapping[tuple[str, str], bytes]
-    arena: int = 0
     available: Collection[str] = field(default_factory=frozenset)
     unchecked: Collection[str] = field(default_factory=frozenset)
     why: Callable[[str], str] = no_check
@@ -51,7 +48,6 @@ class Admission:
         _deadline(request.deadline_s)
         self._inputs(request, application, store)
         self._constants(request, application, store)
-        self._memory(request, application)
         return application
 
     def check_kernel(self, request: JobRequest, store: Store) -> None:
@@ -134,19 +130,6 @@ class Admission:
                     field=place,
                     allowed="sha256 of a blob",
                 )
-
-    def _memory(self, request: JobRequest, application: Application) -> None:
-        need = arena_bytes(application, request.batch)
-        if need <= self.arena:
-            return
-        fitting = [n for n in range(1, request.batch) if arena_bytes(application, n) <= self.arena]
-        raise InvalidRequest(
-            f"a batch of {request.batch} needs {format_bytes(need)} of board memory, and there are"
-            f" {format_bytes(self.arena)}:"
-            + (f" at most {fitting[-1]} items fit" if fitting else " not even one item fits"),
-            field="batch",
-            allowed=f"1..{fitting[-1]}" if fitting else "none",
-        )
 
 
 def _batch(batch: int, application: Application) -> None:

@@ -111,7 +111,7 @@ class ApplicationJobs:
 
     def set_offer(self, offer: BoardOffer) -> None:
         """Its modules are those of the `pipeline` pool."""
-        self._admission.arena, self._admission.available = offer.arena_bytes, offer.pipeline
+        self._admission.available = offer.pipeline
         self._admission.unchecked, self._admission.why = offer.unchecked, offer.why
 
     def prepare(self, request: JobRequest, store: Store) -> ApplicationWork:

@@ -33,7 +33,7 @@ NEVER = "dependency-never"
 """Why a job was cancelled that wanted the failure of one that succeeded."""
 SAID = "waiting for "
 """What is said of a job that waits begins so."""
-MOST_ARRAYS = 64
+MAX_ARRAYS = 64
 """Arrays that have ended of which is remembered how: each job of an array may wait for another one."""
 
 
@@ -140,7 +140,7 @@ class DependencyHold:
 
     def release_dependents(self, number: int, state: JobState, now_s: float) -> None:
         """A job has ended: let those go that waited for nothing else, or end them."""
-        self._became((number, False), state, now_s)
+        self._note_end((number, False), state, now_s)
         array = self._member_of.pop(number, None)
         if array is None:
             return
@@ -149,7 +149,7 @@ class DependencyHold:
         if state is not JobState.SUCCEEDED:
             watched.bad = watched.bad or (number, state)
         if not watched.left:
-            self._became((array, True), _end_of(watched), now_s)
+            self._note_end((array, True), _end_of(watched), now_s)
         elif watched.bad is not None:
             self._cannot_succeed(array, watched.bad[1], now_s)
 
@@ -164,7 +164,7 @@ class DependencyHold:
         """Whether there is something in `ready` or `failed`."""
         return bool(self.ready or self.failed)
 
-    def _became(self, key: _Key, state: JobState, now_s: float) -> None:
+    def _note_end(self, key: _Key, state: JobState, now_s: float) -> None:
         """A job has ended, or an array."""
         for job in self._followers.pop(key, ()):
             held = self._held.get(job)
@@ -231,7 +231,7 @@ class DependencyHold:
         for job in watched.left:
             self._member_of[job] = array
         over = [known for known, other in self._arrays.items() if not other.left]
-        for known in over[: max(len(over) - MOST_ARRAYS + 1, 0)]:
+        for known in over[: max(len(over) - MAX_ARRAYS + 1, 0)]:
             del self._arrays[known]
         self._arrays[array] = watched
         return watched

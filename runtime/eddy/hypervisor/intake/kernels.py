@@ -35,7 +35,7 @@ from eddy.store import Store
 
 REGION = "region"
 """Name of a kernel job's one buffer."""
-MOST_SPREAD = 0.125
+MAX_SPREAD = 0.125
 """Part of the arena that a kernel may take to run on several clusters at the same time; else it stays on one."""
 ESTIMATE_S = 1e-3
 """What policies are told a slice takes: no tool says, and nothing that is promised rests on it."""
@@ -281,7 +281,7 @@ class KernelPlanner:
         if clusters > 1:
             with suppress(InvalidRequest, QuotaExceeded):
                 packing = self._lay_out(kernel, program, shape, clusters)
-                if packing.bytes <= MOST_SPREAD * self.arena:
+                if packing.bytes <= MAX_SPREAD * self.arena:
                     return packing, clusters
         return self._lay_out(kernel, program, shape, 1), 1
 

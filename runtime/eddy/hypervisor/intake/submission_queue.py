@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import anyio
 import anyio.to_thread
 
-MOST = 256
+MAX_GROUP = 256
 """Submissions of one group."""
 
 Asked = TypeVar("Asked")
@@ -59,7 +59,7 @@ class SubmissionQueue(Generic[Asked, Answer]):
         self._limiter = self._limiter or anyio.CapacityLimiter(1)
         try:
             while self._waiting:
-                group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+                group, self._waiting = self._waiting[:MAX_GROUP], self._waiting[MAX_GROUP:]
                 await self._deal_with(group, self._limiter)
         finally:
             self._porter = None

@@ -22,7 +22,7 @@ class BoundKernel:
         running: Slices that run.
         trial: It runs a slice of about a quantum here, to be measured, and begins again elsewhere (`cluster_trials`).
         tried_s: Core-seconds its slices on trial took.
-        again: Its slot failed: once none of its slices runs, it begins again.
+        will_restart: Its slot failed: once none of its slices runs, it begins again.
         rests_s: Board time since which none of its slices runs, or it is bound.
     """
 
@@ -36,7 +36,7 @@ class BoundKernel:
     running: int = 0
     trial: bool = False
     tried_s: float = 0.0
-    again: bool = False
+    will_restart: bool = False
     rests_s: float = 0.0
 
     @property

@@ -49,15 +49,6 @@ def needed(application: Application, batch: int) -> tuple[BufferNeed, ...]:
     return (*constants, *(BufferNeed(spec, item) for item in range(batch) for spec in others))
 
 
-def arena_bytes(application: Application, batch: int) -> int:
-    """What the buffers of a job take of the arena, in whole pages each; as `needed` has them, without making them."""
-    pages = 0
-    for spec in application.buffers:
-        of_one = -(-spec.bytes // PAGE)
-        pages += of_one if spec.role is BufferRole.CONSTANT else of_one * batch
-    return pages * PAGE
-
-
 def owner_name(job: int, key: Key) -> str:
     """The owner a buffer is allocated for."""
     return f"{job}/{key[0]}/{key[1]}"

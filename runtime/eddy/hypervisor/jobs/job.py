@@ -104,7 +104,6 @@ class Job:
     """
 
     __slots__ = (
-        "again",
         "cancel_asked_unix_s",
         "cause",
         "core_seconds",
@@ -139,6 +138,7 @@ class Job:
         "times",
         "unchecked",
         "views",
+        "will_retry",
     )
     """Named: thousands of jobs wait at once, and with a dictionary each took 1.2 kB more."""
 
@@ -161,7 +161,7 @@ class Job:
         self.state = JobState.QUEUED
         self.started_s: float | None = None
         self.ended_s: float | None = None
-        self.again = False
+        self.will_retry = False
         """Whether it begins again once it holds no slot any more, instead of ending."""
         self.retried = 0
         self.cancel_asked_unix_s: float | None = None
@@ -248,7 +248,7 @@ class Job:
         """Go back to the last item every task is done with, or to the first where items work in place, without
         memory."""
         kept = 0 if self.spec.in_place or self.spec.spread is not None else self.items.committed
-        self.again, self.ending, self.retried = False, None, self.retried + 1
+        self.will_retry, self.ending, self.retried = False, None, self.retried + 1
         self.cause, self.detail, self.failed_task, self.failed_item = "", "", None, None
         self.items.discard_items(kept)
         self.preempted = self.lacks_memory = False

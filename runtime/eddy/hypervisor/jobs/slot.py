@@ -7,6 +7,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any
 
+from eddy.core.slots import PreemptReason
 from eddy.hypervisor.jobs.metering import NOBODY, SlotMeter
 from eddy.policy.dispatch.views.view import SlotView
 
@@ -44,7 +45,7 @@ class MachineSlot:
         job: Job that holds it. None while `LOADING`: a load that nobody waits for any more.
         task: Task of that job.
         item: Item that runs.
-        leaving: It is taken from its job at the next boundary.
+        leaving: Why it is taken from its job at the next boundary; None where it stays.
         stopping: A `StopItem` is out; what it holds is not trusted afterwards.
         faulted: It was closed after a fault; for people, a load mends it.
         failed_loads: How many loads failed in a row.
@@ -71,7 +72,7 @@ class MachineSlot:
     job: int | None = None
     task: int | None = None
     item: int | None = None
-    leaving: bool = False
+    leaving: PreemptReason | None = None
     stopping: bool = False
     faulted: bool = False
     failed_loads: int = 0
@@ -97,7 +98,7 @@ class MachineSlot:
     def release(self, at_s: float) -> None:
         """Nobody holds it any more; what is resident stays."""
         self.job = self.task = self.item = None
-        self.leaving = self.stopping = False
+        self.leaving, self.stopping = None, False
         self.enter(Phase.FREE, at_s)
 
     def forget_module(self) -> None:
@@ -169,7 +170,7 @@ class MachineSlot:
             "job": self.job,
             "task": self.task,
             "item": self.item,
-            "leaving": self.leaving,
+            "leaving": None if self.leaving is None else self.leaving.value,
             "scrubbing": self.scrubbing,
             "since_s": self.since_s,
         }

@@ -47,7 +47,7 @@ class ItemReportHandler:
         if good:
             self._count(job, task, message)
         if job.ending is not None:
-            self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
+            self.state.release(slot, job, message.at_s)
             self.state.settle(job, message.at_s)
         elif not good:
             job.failed_task, job.failed_item = task, item
@@ -56,12 +56,12 @@ class ItemReportHandler:
                 job, JobState.FAILED, message.at_s, message.cause.value, f"{where}: {message.detail}".rstrip(": ")
             )
         elif job.items.is_done(task):
-            self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
+            self.state.release(slot, job, message.at_s)
             if job.items.all_finished:
                 self.state.invalidate_view(job)
                 self.state.settle(job, message.at_s)
-        elif slot.leaving:
-            self.state.release(slot, job, message.at_s, JobEventKind.PREEMPT)
+        elif slot.leaving is not None:
+            self.state.preempt(slot, job, message.at_s, slot.leaving)
         self.draining.record_item(slot, module, message.cause)
 
     def finish_slice(self, message: SliceEnded) -> None:

@@ -47,10 +47,10 @@ class LoadReportHandler:
             job, slot, message.at_s, JobEventKind.CONFIGURED, started_s=message.started_s, detail="scrub" * scrubbed
         )
         if job.ending is not None:
-            self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
+            self.state.release(slot, job, message.at_s)
             self.state.settle(job, message.at_s)
-        elif slot.leaving:
-            self.state.release(slot, job, message.at_s, JobEventKind.PREEMPT)
+        elif slot.leaving is not None:
+            self.state.preempt(slot, job, message.at_s, slot.leaving)
 
     def fail_load(self, message: LoadFailed) -> None:
         """A slot holds nothing that is known."""
@@ -89,7 +89,7 @@ class LoadReportHandler:
         if message.refused:
             pool.refuse(module, slot.index, (each for each in self.state.jobs.values() if each.spec.pool is pool.pool))
         images = pool.fits.get(module, {})
-        self.state.release(slot, job, message.at_s, JobEventKind.RELEASE)
+        self.state.release(slot, job, message.at_s)
         self.draining.load_ended(slot, "" if message.refused else message.cause)
         hopeless = not images or job.items.attempts[task] >= MAX_LOAD_ATTEMPTS
         if job.ending is None and hopeless:

@@ -158,6 +158,10 @@ class Machine:
         weights_of: What tenants are entitled to that have work, relative to each other.
         most_memory: Bytes that the jobs of a tenant hold together at most; None for any number.
         arena_bytes: Of the board's memory; 0 where that is not known.
+
+    Attributes:
+        slots: By index.
+        jobs: Those that have not ended, by id.
     """
 
     def __init__(
@@ -186,16 +190,7 @@ class Machine:
         self.reports, self.decisions = InputHandler(self.state), PolicyDriver(self.state)
         self.clusters = SharedClusters(self.state, price) if price is not None and gpu is not None else None
         self.state.clusters = self.clusters
-
-    @property
-    def slots(self) -> dict[int, MachineSlot]:
-        """By index."""
-        return self.state.slots
-
-    @property
-    def jobs(self) -> dict[int, Job]:
-        """Those that have not ended, by id."""
-        return self.state.jobs
+        self.slots, self.jobs = self.state.slots, self.state.jobs
 
     @property
     def wake_s(self) -> float | None:

@@ -61,30 +61,30 @@ class PolicyDriver:
         self._forms.begin_turn()
         self._promised.clear()
         for _ in range(2 * len(self.state.slots) + len(self.state.jobs) + 2):
-            again = False
+            changed = False
             for pool in self.state.port.pools_in_turn(self.state.pools.values()):
-                again = self._ask_in_turn(pool) or again
-            if not again:
+                changed = self._ask_in_turn(pool) or changed
+            if not changed:
                 return
             self.launch_ready()
 
     def _ask_in_turn(self, pool: PoolState) -> bool:
         """Ask a pool's policy, again where a job took another form: nothing was loaded for it yet, and it is the pool's
         turn at the configuration port. Answers whether the world changed at once."""
-        again, asked_with = self._forms.fit_residents(pool, self._promised), -1
+        changed, asked_with = self._forms.fit_residents(pool, self._promised), -1
         while self._forms.taken != asked_with:
             asked_with = self._forms.taken
-            again = self._ask_policy(pool) or again
-        return again
+            changed = self._ask_policy(pool) or changed
+        return changed
 
     def _ask_policy(self, pool: PoolState) -> bool:
         """Let a pool's policy decide, and carry it out; answers whether that changed the world at once."""
         dispatch = pool.decide(self.view(pool.pool))
         pool.wake_s = self._wake(pool, dispatch.wake_s)
-        again = False
+        changed = False
         for decision in dispatch.decisions:
-            again = self.carry_out(decision, pool) or again
-        return again
+            changed = self.carry_out(decision, pool) or changed
+        return changed
 
     def _wake(self, pool: PoolState, asked_s: float | None) -> float | None:
         """When to ask a policy again if nothing happens: as it asked, or when a slot has rested.
@@ -227,9 +227,10 @@ class PolicyDriver:
             self._drop(job, decision, "nothing to preempt in that slot")
             return False
         if slot.phase is Phase.HELD:
-            self.state.release(slot, job, self.state.now_s, JobEventKind.PREEMPT)
+            self.state.preempt(slot, job, self.state.now_s, decision.reason)
             return True
-        slot.leaving = True
+        if slot.leaving is None:
+            slot.leaving = decision.reason
         self.state.out.slots.add(slot.index)
         return False
 

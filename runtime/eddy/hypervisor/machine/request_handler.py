@@ -68,8 +68,8 @@ class RequestHandler:
         self.state.mark_changed(job)
         if job.ending is None:
             self.state.end(job, JobState.CANCELLED, self.state.now_s)
-        elif job.again:  # it would not have ended
-            job.again, job.ending, job.cause, job.detail = False, JobState.CANCELLED, "", ""
+        elif job.will_retry:  # it would not have ended
+            job.will_retry, job.ending, job.cause, job.detail = False, JobState.CANCELLED, "", ""
 
     def grant_memory(self, message: Allocated) -> None:
         """A job has its memory."""
@@ -100,7 +100,7 @@ class RequestHandler:
     def fail_job(self, message: JobFault) -> None:
         """A job cannot go on."""
         job = self.state.jobs.get(message.job)
-        if job is None or (job.ending is not None and not job.again):
+        if job is None or (job.ending is not None and not job.will_retry):
             return
         self.state.memory.cancel_request(job)
         job.failed_item = message.item

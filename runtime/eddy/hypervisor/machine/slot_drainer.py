@@ -13,17 +13,18 @@ to rest instead: it may be the board that is at fault, and somebody must find ou
 from __future__ import annotations
 
 from eddy.board.port.port import Cause
-from eddy.core.records import JobEventKind
+from eddy.core.maintenance import MARK
+from eddy.core.slots import PreemptReason
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.slots.machine_state import MachineState
 
 QUARANTINED = "quarantined: "
 """What the reason of a slot begins with that nobody asked to drain."""
-MOST_FAILED_LOADS = 5
+MAX_FAILED_LOADS = 5
 """Failed loads in a row after which a slot is quarantined."""
-MOST_FAULTS = 5
+MAX_FAULTS = 5
 """Items in a row that ended in a fault, after which a slot is quarantined."""
-LEAST_MODULES = 2
+MIN_MODULES = 2
 """Different modules those items ran: one alone is more likely to be at fault itself."""
 NOT_THE_SLOT = frozenset(
     {
@@ -58,10 +59,12 @@ class SlotDrainer:
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is None or job.ending is not None:
             return
+        marks = {QUARANTINED: PreemptReason.QUARANTINED, MARK: PreemptReason.MAINTENANCE}
+        reason = next((marks[mark] for mark in marks if because.startswith(mark)), PreemptReason.DRAINED)
         if slot.phase is Phase.HELD:
-            self.state.release(slot, job, self.state.now_s, JobEventKind.PREEMPT)
+            self.state.preempt(slot, job, self.state.now_s, reason)
         else:
-            slot.leaving = True
+            slot.leaving = reason
 
     def undrain(self, slot: MachineSlot) -> None:
         """Give it to jobs again, at once: what it was suspected of is forgotten."""
@@ -71,7 +74,7 @@ class SlotDrainer:
 
     def load_ended(self, slot: MachineSlot, failed: str = "") -> None:
         """A load ended; `failed` says how, where it did badly. Its count in a row is the slot's own."""
-        if failed and slot.failed_loads >= MOST_FAILED_LOADS:
+        if failed and slot.failed_loads >= MAX_FAILED_LOADS:
             self._quarantine(slot, f"{slot.failed_loads} loads in a row failed, the last with {failed}")
 
     def record_item(self, slot: MachineSlot, module: str, cause: Cause) -> None:
@@ -79,12 +82,12 @@ class SlotDrainer:
         if cause is Cause.NONE:
             self._faults.pop(slot.index, None)
         elif cause not in NOT_THE_SLOT:
-            faults = [*self._faults.get(slot.index, ())[1 - MOST_FAULTS :], (module, cause)]
+            faults = [*self._faults.get(slot.index, ())[1 - MAX_FAULTS :], (module, cause)]
             self._faults[slot.index] = faults
             surely = all(each in SURELY_THE_SLOT for _, each in faults)
             different = len({each for each, _ in faults})
-            if len(faults) == MOST_FAULTS and (surely or different >= LEAST_MODULES):
-                self._quarantine(slot, f"{MOST_FAULTS} items in a row ended in a fault, the last with {cause.value}")
+            if len(faults) == MAX_FAULTS and (surely or different >= MIN_MODULES):
+                self._quarantine(slot, f"{MAX_FAULTS} items in a row ended in a fault, the last with {cause.value}")
 
     def _quarantine(self, slot: MachineSlot, why: str) -> None:
         (pool,) = (pool for pool in self.state.pools.values() if slot.index in pool.slots)

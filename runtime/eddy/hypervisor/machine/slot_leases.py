@@ -7,7 +7,7 @@ from it, charges its time to the lease's tenant, and has it take its turn at the
 
 from __future__ import annotations
 
-from eddy.core.records import JobEventKind
+from eddy.core.slots import PreemptReason
 from eddy.hypervisor.jobs.messages import LeaseSlot, Load, LoadLeased, UnleaseSlot
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.slots.machine_state import MachineState
@@ -32,9 +32,9 @@ class SlotLeases:
         job = self.state.jobs.get(slot.job) if slot.job is not None else None
         if job is not None and job.ending is None:
             if slot.phase is Phase.HELD:
-                self.state.release(slot, job, self.state.now_s, JobEventKind.PREEMPT)
+                self.state.preempt(slot, job, self.state.now_s, PreemptReason.LEASED)
             else:
-                slot.leaving = True
+                slot.leaving = PreemptReason.LEASED
         self._note(slot)
 
     def unlease(self, message: UnleaseSlot) -> None:

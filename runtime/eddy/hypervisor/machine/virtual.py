@@ -136,12 +136,12 @@ class _Driver:
         if self.machine.state.images.is_enabled:
             self._digest(self.board.now_s(), [m.Wake()])
         for _ in range(MAX_STEPS):
-            until_s = self._until()
+            until_s = self._next_wake_s()
             events = self.board.wait(until_s, seen)
             now_s = self.board.now_s()
             inputs = [message for message in (to_input(event, self.machine) for event in events) if message is not None]
             seen = events[-1].seq if events else seen
-            inputs += self._due(now_s)
+            inputs += self._take_due(now_s)
             if not inputs and not events and until_s == float("inf"):
                 break
             self._digest(now_s, inputs)
@@ -172,11 +172,11 @@ class _Driver:
                 else:
                     inputs += self._carry_out(command)
 
-    def _until(self) -> float:
+    def _next_wake_s(self) -> float:
         wake_s = self.machine.wake_s if self.machine.wake_s is not None and self.machine.jobs else float("inf")
         return min(self.coming[-1][0] if self.coming else float("inf"), wake_s)
 
-    def _due(self, now_s: float) -> list[m.Input]:
+    def _take_due(self, now_s: float) -> list[m.Input]:
         due: list[m.Input] = []
         while self.coming and self.coming[-1][0] <= now_s:
             due.append(self.coming.pop()[2])

@@ -15,8 +15,8 @@
     {"n": 15, "do": "marker"}   {"n": 16, "do": "barrier"}
 
 Each may have `after`: numbers of commands that must have succeeded first. Numbers are the client's and count up by one,
-so a batch that is sent twice is done once. A `read`, `write` or `copy` of a box has `shape` (bytes of a row, rows,
-slices) and `pitch` (bytes from row to row, and from slice to slice) instead of `bytes`.
+so a batch that is sent twice is done once. A `read`, `write`, `copy` or `fill` of a box has `shape` (bytes of a row,
+rows, slices) and `pitch` (bytes from row to row, and from slice to slice) instead of `bytes`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeGuard
 
 from eddy.core.errors import InvalidRequest
-from eddy.core.sessions import MOST_AFTER
+from eddy.core.sessions import MAX_AFTER
 from eddy.core.units import format_bytes
 from eddy.gpu.launches.request import MAX_ARGUMENTS, MAX_RECORD_BYTES
 from eddy.gpu.programs.image import Texels
 from eddy.gpu.programs.ndrange import Local
 
-MOST_COMMANDS = 512
+MAX_COMMANDS = 512
 """Commands of one batch."""
-MOST_NUMBER = (1 << 40) - 1
-MOST_PATTERN = 128
+MAX_NUMBER = (1 << 40) - 1
+MAX_PATTERN = 128
 _PROGRAM = re.compile(r"[0-9a-f]{32}\Z")
 _NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z")
 MOST_CORES = 64
@@ -240,8 +240,8 @@ def parse_commands(raw: object, payload: bytes) -> tuple[Command, ...]:
     Raises:
         InvalidRequest: A command has no number, or what writes bring cannot be told apart; nothing of the batch counts.
     """
-    if not isinstance(raw, list) or len(raw) > MOST_COMMANDS:
-        raise InvalidRequest(f"A batch is a list of at most {MOST_COMMANDS} commands.", field="commands")
+    if not isinstance(raw, list) or len(raw) > MAX_COMMANDS:
+        raise InvalidRequest(f"A batch is a list of at most {MAX_COMMANDS} commands.", field="commands")
     at, found, brought = 0, [], memoryview(payload)
     for place, each in enumerate(raw):
         try:
@@ -281,11 +281,11 @@ class _Reader:
 
     def command(self, payload: memoryview) -> Command:
         """The command; what it brings are the first bytes of the payload."""
-        number = self._whole("n", 1, MOST_NUMBER)
+        number = self._whole("n", 1, MAX_NUMBER)
         after = self._raw.get("after") or []
-        fits = isinstance(after, list) and len(after) <= MOST_AFTER
+        fits = isinstance(after, list) and len(after) <= MAX_AFTER
         if not fits or not all(_is_whole(n, 1, number - 1) for n in after):
-            raise _wrong("after", f"at most {MOST_AFTER} numbers of earlier commands")
+            raise _wrong("after", f"at most {MAX_AFTER} numbers of earlier commands")
         try:
             make = self._KINDS.get(str(self._raw.get("do")))
             if make is None:
@@ -316,8 +316,8 @@ class _Reader:
 
     def _fill(self, _: memoryview) -> Body:
         box, pattern = self._box(), _decoded("pattern", self._raw.get("pattern"))
-        if not 1 <= len(pattern) <= MOST_PATTERN or box.bytes % len(pattern):
-            raise _wrong("pattern", f"1 to {format_bytes(MOST_PATTERN)} in base 64, of which `bytes` is a multiple")
+        if not 1 <= len(pattern) <= MAX_PATTERN or box.bytes % len(pattern):
+            raise _wrong("pattern", f"1 to {format_bytes(MAX_PATTERN)} in base 64, of which `bytes` is a multiple")
         return Fill(box, pattern)
 
     def _launch(self, _: memoryview) -> Body:

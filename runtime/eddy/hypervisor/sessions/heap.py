@@ -27,11 +27,6 @@ class Heap:
         self._taken: list[tuple[int, int]] = []
         """Beginning and end of each piece, in order."""
 
-    @property
-    def taken_bytes(self) -> int:
-        """Of all pieces."""
-        return sum(end - begin for begin, end in self._taken)
-
     def allocate(self, size: int) -> int:
         """The offset of so many bytes that nobody else has.
 

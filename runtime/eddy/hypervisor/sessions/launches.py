@@ -38,9 +38,9 @@ REGION, DIRECTORY = "region", "directory"
 """Names of a session's two buffers on the board; kernels reach the first alone."""
 CODE_BYTES = 256 << 10
 """Room for a program at the beginning of a region."""
-MOST_LAYOUTS = 64
+MAX_LAYOUTS = 64
 """Launches whose place in the region is remembered."""
-MOST_BLOCKS = 32
+MAX_BLOCKS = 32
 """Launch blocks that a layout remembers."""
 ESTIMATE_S = 1e-3
 ZEROS = bytes(1 << 20)
@@ -128,7 +128,7 @@ class Layout:
         """The launch block of a slice, see `Packing.core_block`: launches that are alike are often cut alike."""
         cut = area, first, count
         if cut not in self._blocks:
-            if len(self._blocks) >= MOST_BLOCKS:
+            if len(self._blocks) >= MAX_BLOCKS:
                 self._blocks.clear()
             self._blocks[cut] = self.packing.core_block(*cut)
         return self._blocks[cut]
@@ -170,7 +170,7 @@ class Layouts:
                 if not self.forget_oldest():
                     raise
         self._known[(key, len(self._known), id(made)) if program.prints else key] = made
-        while len(self._known) > MOST_LAYOUTS and self.forget_oldest():
+        while len(self._known) > MAX_LAYOUTS and self.forget_oldest():
             pass
         return made
 
@@ -188,7 +188,7 @@ class Layouts:
         local = tuple((n, each.bytes) for n, each in enumerate(launch.arguments) if isinstance(each, Local))
         key = program.id, launch.kernel, *_sizes(launch), local
         if key not in self._variants:
-            if len(self._variants) >= MOST_LAYOUTS:
+            if len(self._variants) >= MAX_LAYOUTS:
                 self._variants.clear()
             self._variants[key] = make()
         return self._variants[key]

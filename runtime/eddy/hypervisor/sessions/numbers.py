@@ -7,11 +7,11 @@ slices say whose they are.
 
 from __future__ import annotations
 
-from eddy.hypervisor.sessions.commands import MOST_NUMBER
+from eddy.hypervisor.sessions.commands import MAX_NUMBER
 
 _SESSIONS, _LAUNCHES = 1 << 61, 1 << 62
-_WIDTH = MOST_NUMBER.bit_length()
-MOST_SESSIONS = (1 << (62 - _WIDTH)) - 1
+_WIDTH = MAX_NUMBER.bit_length()
+MAX_SESSIONS = (1 << (62 - _WIDTH)) - 1
 """Sessions that a store counts."""
 
 
@@ -29,7 +29,7 @@ def launch_of(job: int) -> tuple[int, int] | None:
     """Session and command of a launch; None for any other job."""
     if job < _LAUNCHES:
         return None
-    return (job - _LAUNCHES) >> _WIDTH, (job - _LAUNCHES) & MOST_NUMBER
+    return (job - _LAUNCHES) >> _WIDTH, (job - _LAUNCHES) & MAX_NUMBER
 
 
 def session_of(job: int) -> int | None:

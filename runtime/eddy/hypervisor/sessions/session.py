@@ -41,16 +41,16 @@ from eddy.hypervisor.sessions.launches import (
 )
 from eddy.hypervisor.sessions.moves import PIECE_BYTES, RUN_BYTES, Move, find_buffer, move_bytes
 from eddy.hypervisor.sessions.starts import ImageStart
-from eddy.hypervisor.sessions.stream import MOST_RESULTS, MOST_WAITING, CommandStream, Entry
+from eddy.hypervisor.sessions.stream import MAX_RESULTS, MAX_WAITING, CommandStream, Entry
 
-MOST_PROGRAMS = 256
-MOST_PROFILED = 256
+MAX_PROGRAMS = 256
+MAX_PROFILED = 256
 """Kernels whose counters are kept for a profile; what comes later is not."""
-MOST_BROUGHT_BYTES = 128 << 20
+MAX_BROUGHT_BYTES = 128 << 20
 """Of writes that have not been carried out."""
-MOST_READ_BYTES = 128 << 20
+MAX_READ_BYTES = 128 << 20
 """Of reads whose client has not taken them; the session does nothing more until it has."""
-MOST_TENANT_BYTES = 256 << 20
+MAX_TENANT_BYTES = 256 << 20
 """Of writes that have not been carried out in all sessions of a tenant together, and of reads as many."""
 STEP_BYTES = 16 << 20
 """Bytes a session copies before others have their turn; a piece costs `RUN_BYTES` more."""
@@ -216,12 +216,12 @@ class Session:
                 message = f"Commands are numbered without gaps: {expected + place} is next, not {command.number}."
                 raise InvalidRequest(message, field="commands", allowed=expected + place)
         waiting = max(self._taken - self.directory.through, len(self.stream.open)) + len(new)
-        brings = sum(map(_brings, new))
+        brings = sum(map(_data_bytes, new))
         brought = self.brought_bytes + brings
-        if waiting >= MOST_WAITING:
-            message = f"{waiting} commands would wait; {MOST_WAITING} may: wait for some to end."
-            raise QuotaExceeded(message, limit=MOST_WAITING, asked=waiting)
-        for asked, most in ((brought, MOST_BROUGHT_BYTES), (brought + others_bytes, MOST_TENANT_BYTES)):
+        if waiting >= MAX_WAITING:
+            message = f"{waiting} commands would wait; {MAX_WAITING} may: wait for some to end."
+            raise QuotaExceeded(message, limit=MAX_WAITING, asked=waiting)
+        for asked, most in ((brought, MAX_BROUGHT_BYTES), (brought + others_bytes, MAX_TENANT_BYTES)):
             if asked > most and brings:
                 message = f"{format_bytes(asked)} would wait to be written; {most} may: wait for writes to end."
                 raise QuotaExceeded(message, limit=most, asked=asked)
@@ -264,9 +264,9 @@ class Session:
     def is_full(self) -> bool:
         """Whether its client has to take results before anything more is done: its own, whatever others leave."""
         held = self.stream.data_bytes
-        if held > MOST_READ_BYTES or len(self.stream.results) >= MOST_RESULTS:
+        if held > MAX_READ_BYTES or len(self.stream.results) >= MAX_RESULTS:
             return True
-        return held > PIECE_BYTES and held + self._others_bytes() > MOST_TENANT_BYTES
+        return held > PIECE_BYTES and held + self._others_bytes() > MAX_TENANT_BYTES
 
     @property
     def is_at_rest(self) -> bool:
@@ -357,7 +357,7 @@ class Session:
         except EddyError as error:
             self.end(entry, now_s, code=error.code, message=error.message)
             return RUN_BYTES
-        self.counts.bytes_up += _brings(entry.command)
+        self.counts.bytes_up += _data_bytes(entry.command)
         self.counts.bytes_down += len(data)
         self.end(entry, now_s, data=data)
         return RUN_BYTES
@@ -400,7 +400,7 @@ class Session:
         self.stream.end(entry, now_s, **how)  # type: ignore[arg-type]
         failed = bool(how.get("code"))
         self.counts.failures += failed
-        self._carried += _brings(entry.command)
+        self._carried += _data_bytes(entry.command)
         good = Fate.READ if isinstance(entry.command.body, Read) else Fate.COMPLETE
         self.directory.note(entry.command.number, Fate.FAILED if failed else good)
 
@@ -424,7 +424,7 @@ class Session:
         key = launch.code, launch.kernel, ended.module
         variant = launch.variants.get(ended.module)
         known = self.work.get(key)
-        if known is None and len(self.work) >= MOST_PROFILED:
+        if known is None and len(self.work) >= MAX_PROFILED:
             return
         known = known or KernelTotals(launch.kernel, ended.module, 0, 0.0)
         self.work[key] = known.add(ended.core_s, ended.cores, known.shape if variant is None else variant.shape)
@@ -478,5 +478,5 @@ class Session:
         )
 
 
-def _brings(command: Command) -> int:
+def _data_bytes(command: Command) -> int:
     return len(command.body.data) if isinstance(command.body, Write) else 0

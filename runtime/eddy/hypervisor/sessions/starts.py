@@ -3,7 +3,8 @@
 
 Such an image reaches what a kernel reaches, the session's memory and nothing else, and is cut into slices as a kernel
 is: a slice is some of the cores that the image thinks there are, one after the other on a core that is free. mscratch
-of a slice points to four words (`START_WORDS`).
+of a slice points to four words: the address that the client gave, its first core, the core behind its last, and how
+many there are.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from eddy.hypervisor.sessions.heap import Heap
 from eddy.hypervisor.sessions.launches import ESTIMATE_S, REGION, LaunchTarget, SessionRegion, learned_as
 from eddy.hypervisor.sessions.moves import find_buffer
 
-START_WORDS = ("argument", "first_core", "core_end", "cores")
-"""What a slice is told: the address that the client gave, and which cores of how many it is."""
 IMAGE = "image"
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from eddy.core.sessions import COMMAND_TRANSITIONS, CommandResult, CommandState
 from eddy.hypervisor.sessions.commands import Command, Create, Marker, Release
 
-MOST_WAITING = 4096
+MAX_WAITING = 4096
 """Commands of a session that have not ended; a batch that would make them more is refused."""
-MOST_RESULTS = 8192
+MAX_RESULTS = 8192
 """Results of a session that its client has not taken."""
 REMEMBERED = 4096
 """Ends of commands that are remembered, for those that come after them; older ones are taken for complete."""

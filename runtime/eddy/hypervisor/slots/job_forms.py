@@ -50,7 +50,7 @@ class JobForms:
         if form is job.spec.application:
             return False
         # A policy that passes over a job in its new form comes to the next one that is alike, be they ten thousand.
-        for each in self._alike(job, pool) if self.taken - self._before >= ONE_BY_ONE else (job,):
+        for each in self._similar_jobs(job, pool) if self.taken - self._before >= ONE_BY_ONE else (job,):
             self._take(each, form)
         return True
 
@@ -79,7 +79,7 @@ class JobForms:
                     self._take(job, form)
         return self.taken != before
 
-    def _alike(self, job: Job, pool: PoolState) -> list[Job]:
+    def _similar_jobs(self, job: Job, pool: PoolState) -> list[Job]:
         """A job, and those that wait, differ from it in their age alone, and have not chosen their form."""
         shown, number = pool.jobs(self._state.jobs), job.spec.id
         if number in shown.begun or shown.get(number) is None:

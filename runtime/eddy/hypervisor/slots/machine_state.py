@@ -11,7 +11,7 @@ from typing import Protocol
 
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind
-from eddy.core.slots import Pool
+from eddy.core.slots import Pool, PreemptReason
 from eddy.hypervisor.jobs.application_graph import Graph
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.messages import Allocate, Collect, Free, JobSpec, ReadAhead, SliceEnded, StepResult, StopItem
@@ -191,7 +191,7 @@ class MachineState:
         A job that is tried again after such a failure then begins again instead.
         """
         job.ending, job.cause, job.detail = state, cause, detail
-        job.again = state is JobState.FAILED and job.can_retry(cause)
+        job.will_retry = state is JobState.FAILED and job.can_retry(cause)
         self.invalidate_view(job)
         self.mark_changed(job)
         if self.clusters is not None and job.spec.spread is not None:
@@ -202,7 +202,7 @@ class MachineState:
                 self.out.commands.append(StopItem(slot.index))
                 self.out.slots.add(slot.index)
             elif slot.phase is Phase.HELD:
-                self.release(slot, job, at_s, JobEventKind.RELEASE)
+                self.release(slot, job, at_s)
         self.settle(job, at_s)
 
     def _slots_of(self, job: Job) -> list[MachineSlot]:
@@ -219,8 +219,8 @@ class MachineState:
 
     def settle(self, job: Job, at_s: float) -> None:
         """Move a job to the state that follows from what it holds, and let go of it where that is final."""
-        if job.again and not job.slots:
-            self._begin_again(job, at_s)
+        if job.will_retry and not job.slots:
+            self._retry(job, at_s)
         before = job.state, job.times.bucket
         for state in job.advance(job.derive(), at_s):
             self.note(job, at_s, JobEventKind.STATE, state=state, detail=job.cause if state.is_final else "")
@@ -240,7 +240,7 @@ class MachineState:
                 self.out.commands.append(Free(job.spec.id))
             self.request_next_memory()
 
-    def _begin_again(self, job: Job, at_s: float) -> None:
+    def _retry(self, job: Job, at_s: float) -> None:
         most = job.spec.asked.retries.max
         self.note(job, at_s, JobEventKind.RETRY, detail=f"{job.cause} ({job.retried + 1} of {most})")
         if self.memory.release_job(job):
@@ -265,17 +265,23 @@ class MachineState:
         if number is not None:
             self.out.commands.append(Allocate(number))
 
-    def release(self, slot: MachineSlot, job: Job, at_s: float, what: JobEventKind) -> None:
-        """Take a slot in which nothing runs from its job."""
+    def preempt(self, slot: MachineSlot, job: Job, at_s: float, reason: PreemptReason) -> None:
+        """Take a slot in which nothing runs from a job that would go on in it."""
+        self.log(job, slot, at_s, JobEventKind.PREEMPT, detail=reason.value)
+        job.preemptions += 1
+        job.preempted = True
+        self._free(slot, job, at_s)
+
+    def release(self, slot: MachineSlot, job: Job, at_s: float) -> None:
+        """Give back a slot in which nothing runs."""
+        self.log(job, slot, at_s, JobEventKind.RELEASE)
+        self._free(slot, job, at_s)
+
+    def _free(self, slot: MachineSlot, job: Job, at_s: float) -> None:
         if slot.phase is Phase.LOADING:
             job.loading -= 1
         else:
             job.held -= 1
-        because = "drained" if slot.drained else "leased" if slot.leased else ""
-        self.log(job, slot, at_s, what, detail=because if what is JobEventKind.PREEMPT else "")
-        if what is JobEventKind.PREEMPT:
-            job.preemptions += 1
-            job.preempted = True
         if slot.task is not None:
             job.slot_of[slot.task] = None
             job.views.touch(slot.task)

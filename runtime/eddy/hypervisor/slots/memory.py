@@ -7,8 +7,8 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from eddy.hypervisor.jobs.buffers import arena_bytes
 from eddy.hypervisor.jobs.job import BufferState, Job
+from eddy.hypervisor.slots.tenant_memory import arena_bytes
 
 Age = tuple[float, int]
 

@@ -35,13 +35,13 @@ STEP = 4.0
 """Ratio between two sizes of waits."""
 GROWS = 0.5
 """Power of its length with which the error of a wait grows, where a longer one is judged by it."""
-LEAST_LIKE = 1e-6
+MIN_LIKE = 1e-6
 """What counts for less is left out."""
 FARTHEST = 0.97
 """Level that a correction for few scores does not go beyond: of ten scores none says what one in a hundred is."""
 GAIN = 0.02
 """Part of a miss by which the level asked for is corrected."""
-MOST_CORRECTED = 0.08
+MAX_CORRECTED = 0.08
 """Most by which it is."""
 UNTRIED = math.log(2.0)
 """Score that nine in ten stay below, as long as nothing was seen: twice the wait."""
@@ -158,7 +158,7 @@ class Calibration:
         return max((expected_s + self.unit_s) * math.exp(score) - self.unit_s, 0.0)
 
     def _score(self, circumstances: Circumstances, level: float) -> float:
-        values, weights = self._like(circumstances)
+        values, weights = self._similar_scores(circumstances)
         if not values:
             return 0.0 if level <= LEVELS[0] else UNTRIED
         asked = level + self._correction(circumstances).at(level)
@@ -168,7 +168,7 @@ class Calibration:
             asked = min(asked * (1.0 + 1.0 / count), max(asked, FARTHEST))
         return weighted_quantile(values, weights, asked)
 
-    def _like(self, circumstances: Circumstances) -> tuple[list[float], list[float]]:
+    def _similar_scores(self, circumstances: Circumstances) -> tuple[list[float], list[float]]:
         """Scores in order, and what each counts for."""
         found = self._known.get(circumstances)
         if found is None:
@@ -180,7 +180,7 @@ class Calibration:
                 if like is None:
                     like = alike[other] = circumstances.likeness(other)
                 weight = like * FADE ** (last - place)
-                if weight > LEAST_LIKE:
+                if weight > MIN_LIKE:
                     pairs.append((_carried(score, circumstances.wait - other.wait), weight))
             pairs.sort()
             found = self._known[circumstances] = [score for score, _ in pairs], [weight for _, weight in pairs]
@@ -208,7 +208,7 @@ class Calibration:
         for level, quantile_s in told.items():
             held = is_within(actual_s, quantile_s, self.unit_s)
             by[level] += GAIN * (level - held)
-            by[level] = min(max(by[level], -MOST_CORRECTED), min(MOST_CORRECTED, 1.0 - level))
+            by[level] = min(max(by[level], -MAX_CORRECTED), min(MAX_CORRECTED, 1.0 - level))
         self._known.clear()
 
     def score(self, expected_s: float, actual_s: float) -> float:

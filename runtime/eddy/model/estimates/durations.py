@@ -87,10 +87,10 @@ class Durations:
         """
         if tasks == 0:
             return 0.0
-        found = [self._of(application, task) for task in range(tasks)]
+        found = [self._spread_of(application, task) for task in range(tasks)]
         return sum(found) / tasks
 
-    def _of(self, application: str, task: int) -> float:
+    def _spread_of(self, application: str, task: int) -> float:
         known = self.spreads.get((application, task))
         if known is None:
             return UNSEEN

@@ -11,11 +11,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-MOST_KERNELS = 200
+MAX_KERNELS = 200
 """Kernels that are looked at, the oldest of each tenant first; nothing is said of more."""
 NOTHING = 1e-12
 """Core-seconds, or cores, that count as none."""
-LEAST_SHARE = 1e-3
+MIN_SHARE = 1e-3
 """Share of a tenant that has none: it has what the others leave."""
 
 
@@ -48,8 +48,8 @@ def fluid_times(
         shares: Cores by tenant.
         cores: How many there are.
     """
-    left = {kernel.id: kernel.work_s for kernel in kernels[:MOST_KERNELS]}
-    waiting = list(kernels[:MOST_KERNELS])
+    left = {kernel.id: kernel.work_s for kernel in kernels[:MAX_KERNELS]}
+    waiting = list(kernels[:MAX_KERNELS])
     started_s = {kernel.id: 0.0 for kernel in waiting if kernel.begun}
     found: dict[int, tuple[float, float]] = {}
     now_s = 0.0
@@ -79,7 +79,7 @@ def _rates(waiting: Sequence[CoreWork], shares: Mapping[str, float], cores: floa
     wants: dict[str, float] = {}
     for kernel in waiting:
         wants[kernel.tenant] = wants.get(kernel.tenant, 0.0) + kernel.width
-    given = _filled(wants, {tenant: max(shares.get(tenant, 0.0), LEAST_SHARE) for tenant in wants}, cores)
+    given = _filled(wants, {tenant: max(shares.get(tenant, 0.0), MIN_SHARE) for tenant in wants}, cores)
     rates = {}
     for kernel in waiting:
         rates[kernel.id] = min(kernel.width, given[kernel.tenant])

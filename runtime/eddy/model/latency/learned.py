@@ -98,7 +98,7 @@ class Latencies:
             known = tasks.get(item.application, _NONE)
             old = known.get(item.task)
             same = old is not None and (old.module, old.estimate_s) == (item.module, item.estimate_s)
-            new = _after(old if same else None, item)
+            new = _with_item(old if same else None, item)
             tasks.pop(item.application, None)
             tasks[item.application] = {**known, item.task: new}
             if old is not None and same and old.used_s == new.used_s:
@@ -146,7 +146,7 @@ def _factors(tasks: Mapping[str, Mapping[int, SeenTask]]) -> dict[str, Factor]:
     return modules
 
 
-def _after(old: SeenTask | None, item: Item) -> SeenTask:
+def _with_item(old: SeenTask | None, item: Item) -> SeenTask:
     """What is known of a task after one more item, the first of it where nothing was known."""
     if old is None:
         return SeenTask(item.module, item.estimate_s, item.duration_s, 1, item.duration_s)

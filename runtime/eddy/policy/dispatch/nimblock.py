@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.choosing.unblocking import unblock_slots
 from eddy.policy.dispatch.sharing.tokens import Candidates
 from eddy.policy.dispatch.views.choice import best_slot, free_slots
@@ -116,4 +117,4 @@ class Nimblock:
         if slot is not None:
             return (Configure(job.id, task.id, slot.index),)
         victim = select_victim(view, given)
-        return () if victim is None else (Preempt(victim),)
+        return () if victim is None else (Preempt(victim, PreemptReason.ALLOCATION),)

@@ -30,14 +30,14 @@ class Queues:
         of: Job id to its tasks that were dealt, each with its slot and its place there.
         dealt: How many were dealt so far.
         next_job: Id of the job whose turn it is to be dealt first: the one after the last dealt.
-        again: Jobs to be looked at again though they have not changed.
+        unsettled: Jobs to be looked at again though they have not changed.
     """
 
     lines: Mapping[int, SortedMapping[Place, Entry]] = field(default_factory=dict)
     of: SortedMapping[int, Mapping[int, tuple[int, Place]]] = field(default_factory=SortedMapping)
     dealt: int = 0
     next_job: int = 0
-    again: frozenset[int] = frozenset()
+    unsettled: frozenset[int] = frozenset()
 
     @property
     def by_slot(self) -> dict[int, tuple[Entry, ...]]:
@@ -90,9 +90,9 @@ class MutableQueues:
     def __init__(self, queues: Queues) -> None:
         self.lines, self.of, self.dealt = dict(queues.lines), queues.of, queues.dealt
 
-    def queues(self, next_job: int, again: frozenset[int] = frozenset()) -> Queues:
+    def queues(self, next_job: int, unsettled: frozenset[int] = frozenset()) -> Queues:
         """As they are."""
-        return Queues(self.lines, self.of, self.dealt, next_job, again)
+        return Queues(self.lines, self.of, self.dealt, next_job, unsettled)
 
     def of_job(self, number: int) -> Mapping[int, tuple[int, Place]]:
         """A job's tasks that wait in queues."""
@@ -124,7 +124,7 @@ def _bring_up_to_date(view: DispatchView, pipelined: bool) -> Queues:
     if new:
         hands.of, hands.lines = SortedMapping(), dict.fromkeys(sorted(slots), _EMPTY)  # so that it has its part
     to_deal: dict[int, list[TaskView]] = {}
-    for number in sorted(changed | memory.again):
+    for number in sorted(changed | memory.unsettled):
         job, waiting = view.jobs.get(number), hands.of_job(number)
         gone = [task for task in waiting if not _waits(job, task)]
         if gone:

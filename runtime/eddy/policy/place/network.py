@@ -190,7 +190,7 @@ def remaining_network(instance: Instance) -> Instance | None:
     egress, ingress = egress.astype(np.float64).copy(), ingress.astype(np.float64).copy()
     for column, port in ((0, egress), (1, ingress)):
         for k in np.unique(instance.busy[:, column]).astype(np.int64):
-            port[k] -= _most(instance.busy[instance.busy[:, column] == k])
+            port[k] -= _peak_rate(instance.busy[instance.busy[:, column] == k])
     hosts = hosts_of(instance)
     if (egress[requester] <= FULL * egress.max()).any() or (ingress[hosts] <= FULL * ingress.max()).any():
         return None
@@ -200,7 +200,7 @@ def remaining_network(instance: Instance) -> Instance | None:
     )
 
 
-def _most(busy: Floats) -> float:
+def _peak_rate(busy: Floats) -> float:
     """The highest rate at any time."""
     return max(float(busy[(busy[:, 2] <= t) & (busy[:, 3] > t), 4].sum()) for t in np.unique(busy[:, 2]))
 

@@ -48,13 +48,13 @@ def improve(time_s: Floats, host: Ints, loads: Floats, target_s: float, steps: i
         if min(move.load_s, swap.load_s) >= top * (1 - 1e-6):
             return step
         if move.load_s <= swap.load_s:
-            _put(time_s, host, loads, own, move.job, move.other)
+            _place_job(time_s, host, loads, own, move.job, move.other)
             busy[move.other] = True
             busy[fullest] = len(mine) > 1
         else:
             there = int(host[swap.other])
-            _put(time_s, host, loads, own, swap.other, fullest)
-            _put(time_s, host, loads, own, swap.job, there)
+            _place_job(time_s, host, loads, own, swap.other, fullest)
+            _place_job(time_s, host, loads, own, swap.job, there)
     return steps
 
 
@@ -85,7 +85,7 @@ def _best_swap(rows: Floats, mine: Ints, here_s: Floats, without_s: Floats, host
     return _Change(int(mine[row]), other, float(after_s[row, other]))
 
 
-def _put(time_s: Floats, host: Ints, loads: Floats, own: Floats, job: int, there: int) -> None:
+def _place_job(time_s: Floats, host: Ints, loads: Floats, own: Floats, job: int, there: int) -> None:
     loads[host[job]] -= own[job]
     own[job] = time_s[job, there]
     loads[there] += own[job]

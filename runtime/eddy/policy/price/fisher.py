@@ -20,7 +20,7 @@ from eddy.market import Candidate, choose_configuration, equilibrium, sliced_uti
 from eddy.market.problem import check_market
 from eddy.policy.price.view import Configuration, Floats, PriceDecision, PriceView, Traits, zero_prices
 
-_LEAST_FRACTION = 1e-6
+_MIN_FRACTION = 1e-6
 """F of a kernel that was never seen to be parallel: the market takes no 0."""
 _SAME = 1e-12
 """Relative difference of two utilities that counts as none."""
@@ -96,4 +96,4 @@ class FisherMarket:
 
 def fractions(configuration: Configuration) -> Floats:
     """F as the market takes it, (n, m)."""
-    return np.clip(configuration.parallel_fraction, _LEAST_FRACTION, 1.0)
+    return np.clip(configuration.parallel_fraction, _MIN_FRACTION, 1.0)

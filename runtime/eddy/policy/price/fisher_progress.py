@@ -24,7 +24,7 @@ from eddy.policy.price.fisher import FisherMarket
 from eddy.policy.price.progress import curves_of
 from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits
 
-_LEAST_FRACTION = 1e-3
+_MIN_FRACTION = 1e-3
 Columns = list[tuple[ProgressCurve | None, ...]]
 
 
@@ -65,7 +65,7 @@ def saturating_fraction(curve: ProgressCurve) -> float:
     if cores < 2 or curve.by_cores[1] <= 0:
         return 1.0
     gain = curve.by_cores[-1] / curve.by_cores[1]
-    return min(max(karp_flatt_fraction(max(gain, 1.0), cores), _LEAST_FRACTION), 1.0)
+    return min(max(karp_flatt_fraction(max(gain, 1.0), cores), _MIN_FRACTION), 1.0)
 
 
 def _useful(shares: Floats, columns: Columns) -> Floats:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 SLICES_AHEAD = 2
 """Slices a tenant's kernels on a cluster should have left for each core before another kernel is bound to it."""
-LEAST_PART = 0.05
+MIN_PART = 0.05
 """PEs of a cluster by weight below which a kernel goes to one that stands idle instead, however slow."""
 STRANDED_EPOCHS = 20.0
 """Epochs a kernel waits for a core of a cluster its tenant has no share of, before it begins again on another."""
@@ -24,7 +24,7 @@ SAVED_QUANTA = 8.0
 """Quanta of trials that a tenant may have saved up at most: what it had long ago gives it no core today."""
 TELLING_QUANTA = 0.5
 """Quanta that a slice takes which says how fast a kernel is; what a shorter one takes is mostly its start."""
-MOST_QUANTA = 2.0
+MAX_QUANTA = 2.0
 """Quanta after which a trial ends though no slice was long: work-groups or a time limit can keep every slice short."""
 
 
@@ -84,7 +84,7 @@ def choose_cluster(offers: Iterable[ClusterOffer], first: bool) -> int | None:
 def entitled_cores(part: float, cores: int, idle: bool) -> float:
     """Cores of a cluster that a tenant's first kernel may count on.
 
-    Fewer than `LEAST_PART` are nothing to wait for: where a cluster stands idle, it is all of that.
+    Fewer than `MIN_PART` are nothing to wait for: where a cluster stands idle, it is all of that.
 
     Args:
         part: The tenant's, of all weights; 0 to 1.
@@ -92,7 +92,7 @@ def entitled_cores(part: float, cores: int, idle: bool) -> float:
         idle: Whether nobody else has a kernel there.
     """
     mine = part * cores
-    return float(cores) if idle and mine < LEAST_PART else mine
+    return float(cores) if idle and mine < MIN_PART else mine
 
 
 def is_stranded(share: float, others_want: bool, begun: bool, rested_epochs: float) -> bool:
@@ -124,4 +124,4 @@ def add_trial(before_s: float, delivered_s: float, quantum_s: float, took_s: flo
 
 def trial_ends(took_s: float, whole_s: float, quantum_s: float) -> bool:
     """Whether a slice that took so long ends the trial, of which all slices took `whole_s` together."""
-    return took_s >= TELLING_QUANTA * quantum_s or whole_s >= MOST_QUANTA * quantum_s
+    return took_s >= TELLING_QUANTA * quantum_s or whole_s >= MAX_QUANTA * quantum_s

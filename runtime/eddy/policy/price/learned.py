@@ -86,7 +86,7 @@ class Actor:
         products by `dot`, whose call costs half of that of `@`.
         """
         utilities = view.utilities
-        even = _even(utilities.shape[1])
+        even = _equal_parts(utilities.shape[1])
         peak = track_peak(view.memory.thresholds, best)
         per_token, first, offsets, rest = _prepared(self, np.asarray(view.weights, np.float64).tobytes())
         inputs = np.empty((FEATURES - 1, len(budgets)))
@@ -112,7 +112,7 @@ _HALVES = np.tri(len(LEVELS)) - 0.5
 
 
 @lru_cache(maxsize=64)
-def _even(parts: int) -> Floats:
+def _equal_parts(parts: int) -> Floats:
     """So many equal parts of 1."""
     return np.full(parts, 1.0 / parts)
 

@@ -18,7 +18,7 @@ from eddy.model.progress import ClusterEpoch, ProgressCurve, ProgressPredictor
 from eddy.policy.price.view import Floats, PriceView
 
 Curves = tuple[ProgressCurve | None, ...]
-LEAST = 0.25
+MIN_PART = 0.25
 """Part of its entitled share that nobody falls below, whatever anybody's counters say. What a tenant can gain by
 misleading the predictor is bounded by it."""
 
@@ -109,7 +109,7 @@ def equalize_progress(
     above = bisect_right(levels, cores, key=asked)
     if above == len(levels):
         return np.array(at(levels[-1]))
-    return np.array(_between(at, levels[above - 1] if above else 0.0, levels[above], cores))
+    return np.array(_interpolate(at, levels[above - 1] if above else 0.0, levels[above], cores))
 
 
 def _reached_with(reached: Sequence[float], cores: float) -> float:
@@ -119,7 +119,7 @@ def _reached_with(reached: Sequence[float], cores: float) -> float:
     return reached[below] + (cores - below) * (reached[above] - reached[below])
 
 
-def _between(at: Callable[[float], list[float]], low: float, high: float, cores: float) -> list[float]:
+def _interpolate(at: Callable[[float], list[float]], low: float, high: float, cores: float) -> list[float]:
     """Shares that sum to `cores`, of which `low` asks for at most so many and `high` for more; straight in between.
 
     Just above `low` more may be asked for at once, where further cores bring somebody nothing. It does not get them.

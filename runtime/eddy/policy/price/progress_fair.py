@@ -17,7 +17,7 @@ import numpy as np
 from eddy.model.progress import HsmPredictor, ProgressPredictor
 from eddy.model.slowdown import fairness
 from eddy.policy.price.progress import (
-    LEAST,
+    MIN_PART,
     Curves,
     SharedCores,
     allocation_key,
@@ -43,7 +43,7 @@ class ProgressFair:
 
     predictor: ProgressPredictor = field(default_factory=HsmPredictor)
     threshold: float = 0.9
-    least: float = LEAST
+    least: float = MIN_PART
     whole: bool = False
     name: str = "hsm_fair"
 
@@ -68,11 +68,11 @@ class ProgressFair:
             if before.shares is not None and before.of == view.present.clusters:
                 same = list(before.who.items()) == list(found.items())
                 now = self._shares(view, column, start, before.shares[:, column] if same else None, began)
-            columns.append(self._whole(view, column, start, now))
+            columns.append(self._round_shares(view, column, start, now))
         shares = np.stack(columns, axis=1) if columns else np.zeros((len(view.tenants), 0))
         return PriceDecision(shares, zero_prices(view), "", SharedCores(view.present.clusters, found, shares))
 
-    def _whole(self, view: PriceView, column: int, start: Floats, shares: Floats) -> Floats:
+    def _round_shares(self, view: PriceView, column: int, start: Floats, shares: Floats) -> Floats:
         able = [bool(each > 0) for each in start]
         return whole_cores(shares, view.present.clusters[column].cores, able) if self.whole else shares
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from eddy.model.progress import HsmPredictor, ProgressCurve, ProgressPredictor
-from eddy.policy.price.progress import LEAST, Curves, cores_for, curves_of, split_by_weight, whole_cores
+from eddy.policy.price.progress import MIN_PART, Curves, cores_for, curves_of, split_by_weight, whole_cores
 from eddy.policy.price.view import Floats, PriceDecision, PriceView, Traits, zero_prices
 
 PIECE = 0.25
@@ -83,7 +83,7 @@ class ProgressQos:
 
     predictor: ProgressPredictor = field(default_factory=HsmPredictor)
     band: Band = field(default_factory=Band)
-    least: float = LEAST
+    least: float = MIN_PART
     whole: bool = False
     name: str = "hsm_qos"
 

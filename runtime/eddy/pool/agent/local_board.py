@@ -143,7 +143,7 @@ class LocalBoard:
     def _items_that_fit(self, app: Mapping[str, Any]) -> int:
         """Items of an application that a job on this board has at most; 0 where it has no memory for one."""
         most, pages = int(app.get("max_batch", MOST_ITEMS)), {True: 0, False: 0}
-        for buffer in app.get("buffers", ()):  # as `eddy.hypervisor.jobs.buffers.arena_bytes` counts
+        for buffer in app.get("buffers", ()):  # as `eddy.hypervisor.slots.tenant_memory.arena_bytes` counts
             pages[buffer["role"] == BufferRole.CONSTANT.value] += -(-int(buffer["bytes"]) // PAGE)
         left = self.memory_bytes // PAGE - pages[True]
         if not self.memory_bytes or (left >= 0 and not pages[False]):

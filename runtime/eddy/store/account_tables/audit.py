@@ -186,7 +186,7 @@ def load_entry(row: sqlite3.Row) -> AuditEntry:
     """An entry from its row. Of one that is damaged stands what can be shown, with `damaged` among its facts: the chain
     says that it was changed."""
     try:
-        return _whole(row)
+        return _parse_entry(row)
     except RecordDamaged:
         at_s = row["at_unix_s"] if isinstance(row["at_unix_s"], float) and math.isfinite(row["at_unix_s"]) else 0.0
         actor, key, action = (str(row[name]) for name in ("actor", "key", "action"))
@@ -195,7 +195,7 @@ def load_entry(row: sqlite3.Row) -> AuditEntry:
 
 
 @names_damage("an entry of the audit log")
-def _whole(row: sqlite3.Row) -> AuditEntry:
+def _parse_entry(row: sqlite3.Row) -> AuditEntry:
     facts = parse_object(row["facts"])
     entry = AuditEntry(row["seq"], row["at_unix_s"], row["actor"], row["key"], row["action"], facts, row["chain"])
     return check_types(entry)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
+import hmac
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from eddy.core.errors import NotFound, RecordDamaged
 from eddy.core.tenants import ApiKey, KeyScope
@@ -19,6 +20,19 @@ MOST_KEYS = 64
 """Keys of a tenant that are neither revoked nor expired."""
 KEPT_ENDED = 64
 """Keys of a tenant that are, and are still known; beyond them, those that were made first are forgotten."""
+
+
+def make_keyed_hash(secret: bytes) -> Callable[[str], str]:
+    """Answers how a text (a key that is kept, an entry of the audit log) is hashed under the server's secret: nobody
+    makes the hash without it."""
+    keyed = hmac.new(secret, digestmod="sha256")
+
+    def hash_text(text: str) -> str:
+        of_text = keyed.copy()
+        of_text.update(text.encode())
+        return of_text.hexdigest()
+
+    return hash_text
 
 
 def new_key_id() -> str:

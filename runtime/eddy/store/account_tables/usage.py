@@ -32,9 +32,9 @@ SOON_S = 1
 """Seconds after which it is worth asking again where jobs that are under way stand in the way."""
 UNITS = ("slot", "shared", "core")
 """What is counted; see `eddy.hypervisor.jobs.metering.Unit`."""
-MOST_NS = 1 << 57
+MAX_NS = 1 << 57
 """More nanoseconds than anyone had of a slot on a day, and few enough for sums."""
-_SUMMED = f"typeof(ns) = 'integer' AND ns BETWEEN 0 AND {MOST_NS}"
+_SUMMED = f"typeof(ns) = 'integer' AND ns BETWEEN 0 AND {MAX_NS}"
 BOUNDS = (("slot", "max_slot_s", "slots"), ("core", "max_core_s", "GPU cores"))
 
 
@@ -104,7 +104,7 @@ def usage_row(row: Iterable[Any]) -> UsageRow:
         RecordDamaged: It is not what was written.
     """
     found = check_types(UsageRow(*row))
-    if found.unit not in UNITS or found.slot < 0 or not 0 <= found.spent_ns <= MOST_NS:
+    if found.unit not in UNITS or found.slot < 0 or not 0 <= found.spent_ns <= MAX_NS:
         raise ValueError(f"it is {found.spent_ns} ns of {found.unit!r:.40} {found.slot}")
     if date.fromisoformat(found.day).isoformat() != found.day:
         raise ValueError(f"the day is {found.day!r:.40}")
@@ -291,11 +291,11 @@ class Usage:
 
     def today_s(self, tenant: str) -> tuple[float, float]:
         """Seconds of slots and of cores a tenant had today."""
-        today = self._today()
+        today = self._read_today()
         slot, core = (today.spent[tenant, unit] / 1e9 for unit, _, _ in BOUNDS)
         return slot, core
 
-    def _today(self) -> _Day:
+    def _read_today(self) -> _Day:
         latest, additions, day = self._latest, self._additions, day_of(time.time())
         if latest.day == day:
             return latest
@@ -320,7 +320,7 @@ class Usage:
         bounds = {"max_slot_s": quota.max_slot_s, "max_core_s": quota.max_core_s}
         for unit, name, what in BOUNDS:
             limit = bounds[name]
-            used_s = self._today().spent[tenant, unit] / 1e9 if limit is not None else 0.0
+            used_s = self._read_today().spent[tenant, unit] / 1e9 if limit is not None else 0.0
             ahead_s = expected_s() if limit is not None and unit == "slot" else 0.0
             if limit is not None and used_s < limit <= used_s + ahead_s:
                 message = (
@@ -348,7 +348,7 @@ class Usage:
         limit = quota.max_slot_s
         if limit is None:
             return
-        taken_s = self._today().spent[tenant, "slot"] / 1e9 + expected_s()
+        taken_s = self._read_today().spent[tenant, "slot"] / 1e9 + expected_s()
         if taken_s + lasts_s > limit:
             message = (
                 f"tenant {tenant} may have {limit:g} s of slots a day, of which {max(0.0, limit - taken_s):.6g} s are"

@@ -65,7 +65,8 @@ def lease_from_row(row: sqlite3.Row) -> LeaseRecord:
     """
     kept = parse_object(row["record"])
     options = LeaseOptions(**{**kept["options"], "kind": LeaseKind(kept["options"]["kind"])})
-    known = {**kept, "options": options, "state": LeaseState(kept["state"]), "slots": tuple(kept["slots"])}
+    slots, reloaded = tuple(kept["slots"]), tuple(kept.get("reloaded", ()))
+    known = {**kept, "options": options, "state": LeaseState(kept["state"]), "slots": slots, "reloaded": reloaded}
     record = check_types(LeaseRecord(**known))
     columns = row["number"], row["id"], row["tenant"], parse_flag(row["final"])
     if columns != (record.number, record.id, record.tenant, record.state.is_final):

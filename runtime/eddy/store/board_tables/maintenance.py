@@ -14,7 +14,7 @@ from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types
 
-MOST_WINDOWS = 200
+MAX_WINDOWS = 200
 """Windows that are kept; of those that are over, the ones that ended first go."""
 
 
@@ -60,10 +60,10 @@ class Maintenance:
             QuotaExceeded: Too many are still to come.
         """
         over = [each for each in self.all() if each.stage(now_unix_s) in (WindowStage.ENDED, WindowStage.CANCELLED)]
-        excess = len(self._windows) + 1 - MOST_WINDOWS
+        excess = len(self._windows) + 1 - MAX_WINDOWS
         if excess > len(over):
-            message = f"{MOST_WINDOWS} maintenance windows are planned: cancel one first."
-            raise QuotaExceeded(message, limit=MOST_WINDOWS, asked=MOST_WINDOWS + 1)
+            message = f"{MAX_WINDOWS} maintenance windows are planned: cancel one first."
+            raise QuotaExceeded(message, limit=MAX_WINDOWS, asked=MAX_WINDOWS + 1)
         gone = [each.id for each in sorted(over, key=lambda each: each.ends_unix_s)[: max(excess, 0)]]
         with self._db.transaction() as db:
             db.executemany("DELETE FROM maintenance WHERE id = ?", [(name,) for name in gone])

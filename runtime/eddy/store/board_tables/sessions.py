@@ -18,7 +18,7 @@ from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types, parse_flag
 from eddy.store.db.rows import parse_object
 
-MOST_OPEN = 16
+MAX_OPEN = 16
 """Sessions of a tenant that are open at once."""
 KEPT_ENDED = 64
 """Sessions of a tenant that have ended and are still known; beyond them, the oldest are forgotten."""
@@ -48,10 +48,10 @@ class SessionTable(HeldRecords[SessionRecord]):
         record = make(f"s{secrets.token_hex(16)}")
 
         def refusal(count: int) -> QuotaExceeded:
-            message = f"tenant {record.tenant} has {count} sessions open, and may have {MOST_OPEN}: close one"
-            return QuotaExceeded(message, limit=MOST_OPEN, asked=count + 1)
+            message = f"tenant {record.tenant} has {count} sessions open, and may have {MAX_OPEN}: close one"
+            return QuotaExceeded(message, limit=MAX_OPEN, asked=count + 1)
 
-        return self._add(record, MOST_OPEN, refusal)
+        return self._add(record, MAX_OPEN, refusal)
 
     # Memory on the disk -------------------------------------------------------------------------------------------
 

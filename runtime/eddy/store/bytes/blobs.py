@@ -32,7 +32,7 @@ from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import DRAFT, INCOMING, is_blob, tenant_folder
 from eddy.store.disk.verification_cache import VerificationCache, seen
 
-MOST_KNOWN = 4096
+MAX_KNOWN = 4096
 """Sizes of blobs that are remembered."""
 
 
@@ -51,7 +51,7 @@ class Sizes:
         """Remember a size; the one that came longest ago is forgotten for it."""
         with self._lock:
             self._sizes[tenant, sha256] = bytes
-            if len(self._sizes) > MOST_KNOWN:
+            if len(self._sizes) > MAX_KNOWN:
                 self._sizes.popitem(last=False)
 
     def drop(self, tenant: str, sha256: str) -> None:
@@ -90,7 +90,7 @@ MOST_BYTES = 1 << 50
 """More than any file has, and few enough for sums."""
 _NAMED = "typeof(sha256) = 'text' AND length(sha256) = 64 AND sha256 NOT GLOB '*[^0-9a-f]*'"
 """Of a row that a blob can be asked for by."""
-_MOST_NAMELESS = 1000
+_MAX_NAMELESS = 1000
 
 
 @names_damage("a blob's row")
@@ -230,7 +230,7 @@ class Blobs:
 
     def _nameless(self, tenant: str) -> Iterator[str]:
         query = f"SELECT sha256 FROM blob WHERE tenant = ? AND NOT ({_NAMED}) LIMIT ?"
-        for row in self._db.rows(query, tenant, _MOST_NAMELESS):
+        for row in self._db.rows(query, tenant, _MAX_NAMELESS):
             name = row["sha256"] if isinstance(row["sha256"], str) else repr(row["sha256"])
             self._db.damage.note(RecordKind.BLOB, _called(tenant, name), f"sha256 is {name!r:.80}")
             yield f"{name:.80}"

@@ -26,7 +26,7 @@ from eddy.store.disk.names import INCOMING
 
 KEPT_S = 86400.0
 """Wall seconds for which a partial blob waits for more."""
-MOST = 16
+MAX_PARTIAL = 16
 """Partial blobs of one tenant."""
 _NAME = re.compile(r"([^.]+)\.([0-9a-f]{64})\.part")
 
@@ -107,7 +107,7 @@ class Partials:
             Unauthorized: It has been removed; the request came before.
         """
         path = self._partial_path(tenant, sha256)
-        with self._alone(path):
+        with self._hold_alone(path):
             there = _size(path)
             if offset != (there or 0):
                 message = f"{format_bytes(there or 0)} of this blob are here; go on from there, or delete them first."
@@ -163,7 +163,7 @@ class Partials:
             Conflict: Somebody adds to it at this moment.
         """
         path = self._partial_path(tenant, sha256)
-        with self._alone(path):
+        with self._hold_alone(path):
             if _size(path) is None:
                 raise NotFound("Nothing of this blob is being uploaded.", field="sha256", asked=sha256)
             self._forget(tenant, path)
@@ -176,7 +176,7 @@ class Partials:
         """
         for whose, _, path in self._partials():
             if whose == tenant:
-                with self._alone(path):
+                with self._hold_alone(path):
                     self._forget(tenant, path)
 
     def any_of(self, tenant: str) -> bool:
@@ -187,8 +187,8 @@ class Partials:
         """Give up what nothing was added to for long; answers which."""
         gone = []
         for tenant, _, path in self._partials():
-            with suppress(Conflict, FileNotFoundError), self._alone(path):
-                if time.monotonic() - self._since(path) > KEPT_S:
+            with suppress(Conflict, FileNotFoundError), self._hold_alone(path):
+                if time.monotonic() - self._last_added_s(path) > KEPT_S:
                     self._forget(tenant, path)
                     gone.append(path)
         return gone
@@ -199,12 +199,12 @@ class Partials:
         files.make_folder(path.parent, self._blobs.folder.parent)
         with self._holding:  # nobody begins another between the count and the file
             count = sum(1 for whose, _, _ in self._partials() if whose == tenant)
-            if count >= MOST:
+            if count >= MAX_PARTIAL:
                 message = f"tenant {tenant} has {count} blobs that are not whole yet: complete or delete some"
-                raise QuotaExceeded(message, limit=MOST, asked=count + 1)
+                raise QuotaExceeded(message, limit=MAX_PARTIAL, asked=count + 1)
             return PartialBlob(path, 0)
 
-    def _since(self, path: Path) -> float:
+    def _last_added_s(self, path: Path) -> float:
         """When something was last added, by the monotonic clock: a step of the wall clock ends no upload that is under
         way. The wall clock is asked only for the age of what an earlier process left."""
         if path not in self._since_s:
@@ -231,7 +231,7 @@ class Partials:
         self._ledger.release(tenant, size)
 
     @contextmanager
-    def _alone(self, path: Path) -> Iterator[None]:
+    def _hold_alone(self, path: Path) -> Iterator[None]:
         with self._holding:
             if path in self._held:
                 raise Conflict("Another request adds to this blob; wait for it to end.", field="sha256")

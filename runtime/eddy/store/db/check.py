@@ -19,7 +19,7 @@ from urllib.parse import quote
 from eddy.core.errors import StorageDamaged
 from eddy.core.units import format_bytes
 from eddy.host.files import damaged_file_error
-from eddy.store.db.faults import database_damaged_error, explained
+from eddy.store.db.faults import database_damaged_error, explain_sqlite_error
 from eddy.store.db.rebuild import only_indices, rebuild_file
 
 BUDGET_S = 1.0
@@ -139,7 +139,7 @@ def _rebuild(connection: sqlite3.Connection, path: Path) -> bool:
             return False
         return rebuild_file(path, connection)
     except sqlite3.DatabaseError as error:
-        fault = explained(error, path)
+        fault = explain_sqlite_error(error, path)
         if fault is None or isinstance(fault, StorageDamaged):
             return False
         raise

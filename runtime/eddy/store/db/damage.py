@@ -16,7 +16,7 @@ from eddy.core.errors import RecordDamaged
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
-MOST = 10_000
+MAX_REMEMBERED = 10_000
 """Records that are remembered by their names; more are no longer told apart, and not counted."""
 _log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Damage:
         """
         called = self.told(kind, name)
         with self._lock:
-            new = (kind, name) not in self._met and len(self._met) < MOST
+            new = (kind, name) not in self._met and len(self._met) < MAX_REMEMBERED
             if new:
                 self._met[kind, name] = how
         if new:

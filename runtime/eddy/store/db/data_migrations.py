@@ -21,7 +21,7 @@ from eddy.store.disk.names import BLOBS, INCOMING, OUTPUTS, output_name, tenant_
 
 _STEP = 500
 """Jobs whose records are read at once."""
-_MOST_S = 1e10
+_MAX_S = 1e10
 """A time beyond that, the year 2286, is a damaged one; some do not even fit a column."""
 _FILE_TABLES = (
     """CREATE TABLE new_blob (
@@ -170,7 +170,7 @@ def _microseconds(seconds: float) -> int:
     Raises:
         OverflowError: They are those of no job.
     """
-    if abs(seconds) > _MOST_S:
+    if abs(seconds) > _MAX_S:
         raise OverflowError(seconds)
     return round(seconds * 1e6)
 
@@ -225,4 +225,4 @@ def _closed_us(record: bytes, now_us: int) -> int:
         ended_s = float(json.loads(record)["ended_unix_s"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return now_us
-    return round(ended_s * 1e6) if 0 <= ended_s <= _MOST_S else now_us
+    return round(ended_s * 1e6) if 0 <= ended_s <= _MAX_S else now_us

@@ -66,7 +66,7 @@ class WriterLock:
                 self._taken = False
 
 
-MOST = 4
+MAX_CONNECTIONS = 4
 """Connections that are open at the same time; each keeps up to 2 MB of pages."""
 
 
@@ -80,7 +80,7 @@ class Readers:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._idle: list[sqlite3.Connection] = []
-        self._free = threading.Semaphore(MOST)
+        self._free = threading.Semaphore(MAX_CONNECTIONS)
         self._closed = False
 
     @contextmanager
@@ -104,15 +104,15 @@ class Readers:
 
     def close(self) -> None:
         """Close them all, once nobody reads any more; nothing may be asked afterwards."""
-        for _ in range(MOST):
+        for _ in range(MAX_CONNECTIONS):
             self._free.acquire()
         self._closed = True
         while self._idle:
             self._idle.pop().close()
-        self._free.release(MOST)
+        self._free.release(MAX_CONNECTIONS)
 
 
-MOST_VALUES = 999
+MAX_VALUES = 999
 """Values one statement may be given, whatever SQLite was built with."""
 
 
@@ -373,7 +373,7 @@ def insert(db: sqlite3.Connection, into: str, rows: Sequence[Sequence[object]]) 
         return
     width = len(rows[0])
     place = f"({', '.join('?' * width)})"
-    step = MOST_VALUES // width
+    step = MAX_VALUES // width
     for begin in range(0, len(rows), step):
         part = rows[begin : begin + step]
         values = [value for row in part for value in row]

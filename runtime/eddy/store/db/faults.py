@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eddy.core.errors import StorageDamaged, StorageFailed, StorageInUse, StorageReadOnly
-from eddy.host.files import LEAST_FREE_BYTES, damaged_file_error, disk_full_error, free_bytes
+from eddy.host.files import MIN_FREE_BYTES, damaged_file_error, disk_full_error, free_bytes
 
 RESTORE = (
     "restore the folder from a backup, or save what can be read with `sqlite3 {path} .recover | sqlite3 saved.sqlite3`"
@@ -29,7 +29,7 @@ _DAMAGED = (
 _READ_ONLY = ("readonly", "read-only")
 
 
-def explained(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StorageFailed | None:
+def explain_sqlite_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StorageFailed | None:
     """What an error of SQLite means; None where it is no matter of the file's (a wrong query, say)."""
     if isinstance(
         error, UnicodeDecodeError
@@ -60,7 +60,7 @@ def database_damaged_error(path: Path, how: str) -> StorageDamaged:
 
 def _refused(path: Path, said: str) -> StorageFailed:
     """SQLite says only that the file system refused: find out why."""
-    if free_bytes(path) < LEAST_FREE_BYTES:
+    if free_bytes(path) < MIN_FREE_BYTES:
         return disk_full_error(path)
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         return StorageReadOnly(
@@ -76,7 +76,7 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        found = explained(error, path)
+        found = explain_sqlite_error(error, path)
         if found is None:
             raise
         raise found from error

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eddy.core.errors import RecordDamaged, StorageDamaged, StorageFailed
-from eddy.host.files import LEAST_FREE_BYTES, free_bytes
-from eddy.store.db.faults import explained
+from eddy.host.files import MIN_FREE_BYTES, free_bytes
+from eddy.store.db.faults import explain_sqlite_error
 
 PAUSE_S = 60.0
 """Wall seconds between two lines of the log about the same trouble."""
@@ -78,7 +78,7 @@ class Health:
         if isinstance(self._problem, StorageDamaged):
             return False  # no write mends that
         with contextlib.suppress(OSError):
-            return self._problem is not None or (self._kept and free_bytes(self._path) < LEAST_FREE_BYTES)
+            return self._problem is not None or (self._kept and free_bytes(self._path) < MIN_FREE_BYTES)
         return True
 
     @contextlib.contextmanager
@@ -91,7 +91,7 @@ class Health:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as reported:
-            found = explained(reported, self._path)
+            found = explain_sqlite_error(reported, self._path)
             if found is None:
                 raise
             self.note(found)

@@ -299,7 +299,7 @@ def isolate_file_errors(path: Path, what: str) -> Iterator[None]:
         yield
     except StorageFailed as failure:
         error = failure.__cause__
-        if not isinstance(error, OSError) or error.errno not in _OF_ONE_FILE or not _concerns(error, path):
+        if not isinstance(error, OSError) or error.errno not in _OF_ONE_FILE or not _is_of_file(error, path):
             raise
         raise DamagedFile(
             f"the file of {what} cannot be written ({error.strerror}): tell the operator, and submit it again",
@@ -307,7 +307,7 @@ def isolate_file_errors(path: Path, what: str) -> Iterator[None]:
         ) from error
 
 
-def _concerns(error: OSError, path: Path) -> bool:
+def _is_of_file(error: OSError, path: Path) -> bool:
     """Whether a file itself was refused, by its name or as it is open, and others could be written beside it."""
     named = {name for name in (error.filename, error.filename2) if name is not None}
     return (not named or str(path) in map(str, named)) and os.access(path.parent, os.W_OK | os.X_OK)

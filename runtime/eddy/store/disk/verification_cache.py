@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-MOST = 1024
+MAX_REMEMBERED = 1024
 """Files, or parts of files, that are remembered."""
 
 Seen = tuple[int, int, int, int]
@@ -36,7 +36,7 @@ class VerificationCache:
             self._seen.pop(key, None)
             if found is not None:
                 self._seen[key] = found
-            while len(self._seen) > MOST:
+            while len(self._seen) > MAX_REMEMBERED:
                 self._seen.popitem(last=False)
 
 

@@ -80,14 +80,16 @@ def listing(wanted: JobFilter, after: Place | None, limit: int) -> tuple[str, li
     if labels and wanted.order is not ListOrder.ENDED:
         # In the index of the label, which has the order too; CROSS JOIN keeps SQLite from beginning elsewhere.
         source, key = "label CROSS JOIN job ON job.id = label.job", "label."
-        _match(where, values, {"label.tenant": wanted.tenant, "label.name": labels[0][0], "label.value": labels[0][1]})
+        _add_filters(
+            where, values, {"label.tenant": wanted.tenant, "label.name": labels[0][0], "label.value": labels[0][1]}
+        )
         labels = labels[1:]
     else:
-        _match(where, values, {"job.tenant": wanted.tenant})
-    _match(where, values, {"job.array": wanted.array})
+        _add_filters(where, values, {"job.tenant": wanted.tenant})
+    _add_filters(where, values, {"job.array": wanted.array})
     for application in wanted.applications:
-        _match(where, values, {"job.application": application})
-    _match(where, values, {"job.state": wanted.state.value if wanted.state else None})
+        _add_filters(where, values, {"job.application": application})
+    _add_filters(where, values, {"job.state": wanted.state.value if wanted.state else None})
     for name, value in labels:
         where.append(
             "EXISTS (SELECT 1 FROM label AS other WHERE other.tenant = job.tenant AND other.name = ?"
@@ -114,7 +116,7 @@ def listing(wanted: JobFilter, after: Place | None, limit: int) -> tuple[str, li
     return query, [*values, limit]
 
 
-def _match(where: list[str], values: list[object], columns: Mapping[str, object]) -> None:
+def _add_filters(where: list[str], values: list[object], columns: Mapping[str, object]) -> None:
     for column, value in columns.items():
         if value is not None:
             where.append(f"{column} = ?")

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eddy.store.db.bounds import JobBounds
-from eddy.store.db.database import MOST_VALUES, Database
+from eddy.store.db.database import MAX_VALUES, Database
 from eddy.store.disk import files
 from eddy.store.disk.names import output_name
 from eddy.store.job_tables.events import ALL
@@ -118,12 +118,12 @@ class Purge:
         if bounds.max_age_s:
             before_us = min(now_us - round(bounds.max_age_s * 1e6), latest_us)
             for tenant in ended:
-                old = self._old(tenant, before_us)
+                old = self._count_ended(tenant, before_us)
                 if old and old > (plan.get(tenant, (0, 0))[1] or 0):
                     plan[tenant] = before_us, None
         return plan
 
-    def _old(self, tenant: str, before_us: int) -> int:
+    def _count_ended(self, tenant: str, before_us: int) -> int:
         """How many jobs of a tenant had ended by then."""
         query = "SELECT count(*) AS jobs FROM job WHERE tenant = ? AND closed_us IS NOT NULL AND closed_us <= ?"
         return int(self._db.rows(query, tenant, before_us)[0]["jobs"])
@@ -144,7 +144,7 @@ class Purge:
                 if row["array"] is not None:
                     arrays.add(row["array"])
             self._remove(db, tenant, list(gone))
-            self._db.after_commit(lambda: self._went(tenant, len(gone)))
+            self._db.after_commit(lambda: self._note_removed(tenant, len(gone)))
         return len(gone), (rows[-1]["closed_us"], rows[-1]["id"]) if len(rows) == limit else None
 
     def _unit(self, job: int, array: int | None, before_us: int, everything: bool) -> list[int]:
@@ -177,8 +177,8 @@ class Purge:
         latest = [self._db.rows("SELECT max(seq) AS seq FROM event WHERE job = ?", job)[0]["seq"] or 0 for job in jobs]
         for whose in (tenant, ALL) if jobs else ():
             db.execute(_REACHED, (whose, max(latest)))
-        for begin in range(0, len(jobs), MOST_VALUES):
-            part = jobs[begin : begin + MOST_VALUES]
+        for begin in range(0, len(jobs), MAX_VALUES):
+            part = jobs[begin : begin + MAX_VALUES]
             marks = ", ".join("?" * len(part))
             for table in _SMALL:
                 db.execute(f"DELETE FROM {table} WHERE job IN ({marks})", part)
@@ -188,7 +188,7 @@ class Purge:
             count = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = value + ?"
             db.execute(count, (PURGED, len(jobs), len(jobs)))
 
-    def _went(self, tenant: str, jobs: int) -> None:
+    def _note_removed(self, tenant: str, jobs: int) -> None:
         self._jobs.tally.purged(tenant, jobs)
         self.jobs_gone += jobs
 

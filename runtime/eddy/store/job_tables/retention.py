@@ -28,7 +28,7 @@ KEEP = 0.9
 """Share of the quota that is left, so that not every job that ends takes another one's outputs."""
 BATCH = 100
 """Jobs whose outputs go in one transaction: others wait for it."""
-MOST = 5000
+MAX_NAMED = 5000
 """Jobs that are named by one look: it reads all rows of outputs, 0.2 s of 100,000."""
 _OLDEST = """
     SELECT result.job AS job, sum(result.bytes) AS bytes,
@@ -81,12 +81,12 @@ class Retention:
             quota_bytes: Most bytes outputs may have; 0 for any number.
 
         Returns:
-            At most `MOST` jobs, in the order they ended: ask again once theirs are gone.
+            At most `MAX_NAMED` jobs, in the order they ended: ask again once theirs are gone.
         """
         if not quota_bytes or self._output_bytes <= quota_bytes:
             return ()
         excess, found = self._output_bytes - int(quota_bytes * KEEP), list[EvictionCandidate]()
-        for row in self._db.rows(_OLDEST, MOST):
+        for row in self._db.rows(_OLDEST, MAX_NAMED):
             if excess <= 0:
                 break
             found.append(EvictionCandidate(row["job"], row["bytes"]))

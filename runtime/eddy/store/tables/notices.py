@@ -26,9 +26,9 @@ from eddy.store.db.field_types import check_types, parse_flag
 from eddy.store.db.rows import damaged_event, load_event, parse_object
 from eddy.store.job_tables.events import Events
 
-MOST_SUBSCRIPTIONS = 16
+MAX_SUBSCRIPTIONS = 16
 """Subscriptions of a tenant."""
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Messages of a subscription that wait; further ones are counted, not kept."""
 KEPT_ENDED = 500
 """Messages of a subscription that are delivered or given up, and still known."""
@@ -125,9 +125,9 @@ class Notices:
             QuotaExceeded: Its tenant has as many as it may.
         """
         with self._db.transaction() as db:
-            if len(self.all(subscription.tenant)) >= MOST_SUBSCRIPTIONS:
-                message = f"Tenant {subscription.tenant} has {MOST_SUBSCRIPTIONS} subscriptions: remove one first."
-                raise QuotaExceeded(message, limit=MOST_SUBSCRIPTIONS, asked=MOST_SUBSCRIPTIONS + 1)
+            if len(self.all(subscription.tenant)) >= MAX_SUBSCRIPTIONS:
+                message = f"Tenant {subscription.tenant} has {MAX_SUBSCRIPTIONS} subscriptions: remove one first."
+                raise QuotaExceeded(message, limit=MAX_SUBSCRIPTIONS, asked=MAX_SUBSCRIPTIONS + 1)
             made = dataclasses.replace(subscription, since=self._events.last())
             if not self._known:
                 self._write_cursor(db, made.since)
@@ -258,8 +258,8 @@ class Notices:
         with self._db.transaction() as db:
             subscription = self._known[delivery.subscription]
             if not self._insert(db, subscription, [delivery]):
-                message = f"{MOST_WAITING} messages wait for {delivery.subscription}: its receiver takes none."
-                raise QuotaExceeded(message, limit=MOST_WAITING, asked=MOST_WAITING + 1)
+                message = f"{MAX_WAITING} messages wait for {delivery.subscription}: its receiver takes none."
+                raise QuotaExceeded(message, limit=MAX_WAITING, asked=MAX_WAITING + 1)
 
     def _insert(self, db: sqlite3.Connection, to: Subscription, mine: Sequence[Delivery]) -> Sequence[Delivery]:
         """Keep messages to one subscriber, as many as may wait."""
@@ -267,7 +267,7 @@ class Notices:
         (known,) = db.execute(
             "SELECT count(*) FROM delivery WHERE subscription = ? AND state = ?", (to.id, waiting)
         ).fetchone()
-        kept = mine[: max(MOST_WAITING - known, 0)]
+        kept = mine[: max(MAX_WAITING - known, 0)]
         db.executemany(f"INSERT INTO delivery ({_COLUMNS}) VALUES ({_MARKS})", [_values(each) for each in kept])
         if len(kept) < len(mine):
             self._write(db, dataclasses.replace(to, dropped=to.dropped + len(mine) - len(kept)))

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import shutil
 import sqlite3
-import tempfile
 import time
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -25,6 +21,7 @@ from eddy.core.faults import Fault, fault_from_cause
 from eddy.core.records import JobEvent, JobEventKind, JobRecord
 from eddy.core.tenants import Quota
 from eddy.host.files import free_bytes
+from eddy.host.memory_folder import MemoryFolder
 from eddy.store.account_tables.audit import Audit
 from eddy.store.account_tables.keys import Keys
 from eddy.store.account_tables.logins import LoginTable
@@ -51,6 +48,7 @@ from eddy.store.db.rows import (
     load_snapshot,
     microseconds,
 )
+from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import BLOBS, OUTPUTS, SPILLED
 from eddy.store.job_tables.arrays import Arrays
 from eddy.store.job_tables.events import Events
@@ -88,6 +86,8 @@ class EventCounts:
             self._note_fault(event)
         for record in ended:
             self.ended[record.state.value] += 1
+            if record.cause == DamagedFile.code:
+                self.fault(Fault.DAMAGED_FILE)
             spent = {"running": record.running_s, "reconfiguring": record.reconfiguring_s, **record.waiting_s}
             for what, seconds in spent.items():
                 self.spent_s[what] = self.spent_s.get(what, 0.0) + seconds
@@ -107,8 +107,6 @@ class EventCounts:
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-_MEMORY = "/dev/shm"
-"""A file system in memory, on Linux: what ``":memory:"`` keeps beside the rows need not touch a disk either."""
 
 
 class Store:
@@ -146,8 +144,8 @@ class Store:
     def __init__(self, path: str | Path, quota: Quota | None = None, half_life_days: float = 0.0) -> None:
         folder = Path(path).parent
         if str(path) == ":memory:":
-            folder = Path(tempfile.mkdtemp(prefix="eddy-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._folder = MemoryFolder("eddy-store")  # what is kept beside the rows need not touch a disk either
+            folder = self._folder.path
         self.database = db = Database(path, folder)
         self.numbers = load_numbers(db)
         self.damage = db.damage

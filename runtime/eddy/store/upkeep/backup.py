@@ -113,7 +113,7 @@ def write_backup(data: Path, into: Path) -> BackupNote:
     for _ in range(TRIES):
         _copy_if_there(data, into, HEAD, copy)  # before the entries: a head may be behind them, never beyond
         schema, jobs, named = snapshot(database, into)
-        _check_room(into, sum(_there(data, each) for each in named if each.path not in copy.sums))
+        _check_room(into, sum(_copyable_bytes(data, each) for each in named if each.path not in copy.sums))
         copy.damaged = {}
         for each in named:
             _copy_named(data, into, each, copy)
@@ -171,7 +171,7 @@ def _check_room(into: Path, needed: int) -> None:
         raise StorageFull(message, path=str(into), needed_bytes=needed, free_bytes=free)
 
 
-def _there(data: Path, named: NamedFile) -> int:
+def _copyable_bytes(data: Path, named: NamedFile) -> int:
     """Bytes of a file that can be copied: what rows say of its size may be damaged."""
     try:
         return min(named.size_bytes, (data / named.path).lstat().st_size)

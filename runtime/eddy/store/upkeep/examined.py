@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from eddy.core.errors import RecordDamaged
 from eddy.store.account_tables.audit import load_entry, read_head, verify
-from eddy.store.account_tables.keys import key_from_row
+from eddy.store.account_tables.keys import key_from_row, make_keyed_hash
 from eddy.store.account_tables.logins import login_from_row
 from eddy.store.account_tables.projects import member_from_row, project_from_row
 from eddy.store.account_tables.tenants import removed_of, tenant_from_row
@@ -37,14 +37,13 @@ from eddy.store.db.schema import MIGRATIONS
 from eddy.store.disk import files
 from eddy.store.disk.files import DamagedFile
 from eddy.store.disk.names import is_blob
-from eddy.store.disk.secret import make_keyed_hash
 from eddy.store.job_tables.outputs import part_of
 from eddy.store.tables.notices import delivery_from_row, subscription_from_row
 from eddy.store.upkeep.snapshot import FILES_SINCE, NamedFile, named_files
 
 APPLICATIONS = "applications"
 """Folder of the applications that were added, in a data folder."""
-MOST = 1000
+MAX_NAMED = 1000
 """Damaged records that are named; of more only the number is said."""
 Row = sqlite3.Row
 
@@ -284,7 +283,7 @@ def damaged_records(connection: sqlite3.Connection) -> Iterator[str]:
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
     told = read_numbers(connection).job.public_id
     if schema < len(MIGRATIONS):
-        _older(connection)
+        _add_missing_tables(connection)
     for table in TABLES.values():
         try:
             rows = connection.execute(f"SELECT {table.query}")
@@ -299,7 +298,7 @@ def damaged_records(connection: sqlite3.Connection) -> Iterator[str]:
                 yield f"the record of {table.name(row, told)} is damaged: {error.details['how']}"
 
 
-def _older(connection: sqlite3.Connection) -> None:
+def _add_missing_tables(connection: sqlite3.Connection) -> None:
     """Have what rows are compared with, which an older version did not have: nothing went there."""
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     for name, column in (("purged", "job"), ("removed", "tenant")):
@@ -351,7 +350,7 @@ def damaged_files(database: Path) -> list[str]:
     """Every file that rows name and that is not what was written, beside a server that may work."""
     data, suspects = database.parent, list(_named(database))
     for _ in range(2):  # one that went meanwhile is named by no row any more
-        found = {each.path: how for each in suspects if (how := _how(data, each))}
+        found = {each.path: how for each in suspects if (how := _describe_damage(data, each))}
         if not found:
             return []
         suspects = [each for each in _named(database) if each.path in found]
@@ -364,7 +363,7 @@ def _named(database: Path) -> Iterable[NamedFile]:
         return named_files(connection) if schema >= FILES_SINCE else []
 
 
-def _how(data: Path, named: NamedFile) -> str:
+def _describe_damage(data: Path, named: NamedFile) -> str:
     """What is wrong with a file; "" for nothing."""
     try:
         for _ in pieces(data, named):
@@ -385,7 +384,7 @@ def damaged_applications(data: Path) -> Iterator[str]:
             yield f"the application in {path.name} is damaged: {error.strerror}"
 
 
-def listed(found: Iterable[str], most: int = MOST) -> list[str]:
+def listed(found: Iterable[str], most: int = MAX_NAMED) -> list[str]:
     """What was found, and of more than `most` how many there are."""
     shown, more = list[str](), 0
     for each in found:

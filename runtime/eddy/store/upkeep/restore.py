@@ -58,7 +58,7 @@ def read_note(backup: Path) -> BackupNote:
     try:
         found = json.loads(text)
         note = BackupNote(**{**{name: found[name] for name in FIELDS}, "damaged": tuple(found["damaged"])})
-        whole = _whole(note)
+        whole = _is_complete(note)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise damaged_file_error(path, "is not what was written", _ANOTHER) from None
     if not whole:
@@ -73,7 +73,7 @@ def read_note(backup: Path) -> BackupNote:
     return note
 
 
-def _whole(note: BackupNote) -> bool:
+def _is_complete(note: BackupNote) -> bool:
     """Whether a note has what a note has: it alone is compared with no hash."""
     counts = note.format, note.schema, note.files, note.size_bytes, note.jobs
     texts = note.eddy, note.sums_sha256, *note.damaged

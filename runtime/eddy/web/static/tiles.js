@@ -3,7 +3,7 @@
 
 const GREY = [19595, 38470, 7471]; // ITU-R 601-2 luma in 65,536ths, as Pillow's
 export const LABEL = "picture";
-const MOST_PIXELS = 1 << 22, LEAST_SIDE = 8;
+const MAX_PIXELS = 1 << 22, MIN_SIDE = 8;
 
 // A file's picture as tiles of a buffer (shape [height, width]); scaled down where it takes more than `most`.
 export async function cut(file, buffer, most) {
@@ -51,7 +51,7 @@ function parts(image, height, width) {
 export function sheet(dtype, shape, items, label) {
   const [height, width, colours = 1] = shape;
   const fits = /^\|?u1$/.test(dtype) && (shape.length === 2 || (shape.length === 3 && colours === 3));
-  if (!fits || Math.min(height, width) < LEAST_SIDE) return null;
+  if (!fits || Math.min(height, width) < MIN_SIDE) return null;
   const asked = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(label || "");
   const columns = asked ? Math.ceil(asked[1] / width) : Math.ceil(Math.sqrt(items));
   const rows = Math.ceil(items / columns);
@@ -63,7 +63,7 @@ export function sheet(dtype, shape, items, label) {
   return bounded({ height, width, colours, columns: square, items, across: square * width, down: Math.ceil(items / square) * height });
 }
 
-const bounded = (made) => (made.across * made.down <= MOST_PIXELS ? made : null);
+const bounded = (made) => (made.across * made.down <= MAX_PIXELS ? made : null);
 
 // Bytes of an output as a picture.
 export function draw(canvas, bytes, { height, width, colours, columns, items, across, down }) {

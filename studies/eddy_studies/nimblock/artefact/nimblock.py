@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.views.view import (
     Configure,
     Decision,
@@ -221,7 +222,7 @@ class _Turn:
         if slot is not None:
             return (Configure(job.id, task.id, slot.index),)
         victim = self.victim()
-        return () if victim is None else (Preempt(victim), Configure(job.id, task.id, victim))
+        return () if victim is None else (Preempt(victim, PreemptReason.ALLOCATION), Configure(job.id, task.id, victim))
 
 
 def _occupancy(job: JobView) -> int:

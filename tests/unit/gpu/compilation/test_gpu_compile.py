@@ -267,3 +267,43 @@ def test_stacks_of_neighbours_lie_in_different_cache_sets(wanted: int) -> None:
     assert stride >= wanted
     assert (stride // 64) % 2 == 1
     assert rows_bytes(17, 3) == 2 * rows_bytes(16, 3) == 2 * 3 * 64
+
+
+PASTING = """
+#define CALL(kind, name) kind##_##name
+#ifdef cl_khr_fp64
+#define REAL double
+#else
+#define REAL float
+#endif
+#define CONVERT(type) CALL(convert, type)
+kernel void f(global float *a) { a[0] = CALL(native, exp)(a[0]) + CONVERT(REAL)(a[1]); }
+"""
+
+
+@pytest.mark.parametrize(
+    "asks", ["", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\nkernel void g(global double *a) {}\n"]
+)
+def test_a_source_that_pastes_tokens_gets_the_functions_it_makes(
+    asks: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """All of them are 140 kB that every step reads."""
+    read: list[bytes] = []
+
+    def run(argv: tuple[str, ...], text: bytes = b"", **more: Any) -> ProcessEnd:
+        read.append(text if "cl" in argv else b"")
+        return real(argv, text, **more)
+
+    real = sandbox.run
+    monkeypatch.setattr(sandbox, "run", run)
+    made = Compiler(tmp_path).compile(asks + PASTING)
+    assert "f" in made.kernels
+    assert b"native_exp" in max(read, key=len)
+    assert len(complete(PASTING, {}, made=None)) > 3 * max(map(len, read))
+    read.clear()
+    assert Compiler(tmp_path).compile(asks + PASTING) == made
+    assert asks or not read, "what is kept needs no preprocessor"
+
+
+def test_where_the_preprocessor_refuses_what_is_pasted_the_compiler_says_why() -> None:
+    assert "kernel.cl:1:2: error: not here" in refused(f"#error not here\n{PASTING}").message

@@ -202,5 +202,50 @@ def test_a_program_that_says_nothing_is_ended() -> None:
     read_for_ever = (toolchain.executable(), "clang", "-x", "c", "-E", "-")
     # Nothing ends its input: the reader waits until it is stopped.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sandbox, "_feed", lambda process, left, selector: (selector.unregister(process.stdin), left)[1])
+        patch.setattr(sandbox, "_feed", lambda feed, left, selector: (selector.unregister(feed), left)[1])
         assert sandbox.run(read_for_ever, b"x", limits=limits).exceeded == "time"
+
+
+WHO = """
+import os
+print(os.getpid(), os.getppid(), sorted(map(int, os.listdir("/proc/self/fd")))[:-1], os.read(0, 9))
+"""
+
+
+def test_programs_of_one_compilation_have_one_parent_and_only_their_own_ends(tmp_path: Path) -> None:
+    """Each is confined by itself: what one was given, the next has not."""
+    text = Path(confine.__file__).read_text()
+    open_to_all = tmp_path / "confine.py"
+    open_to_all.write_text(
+        text.replace("    seccomp(libc, files)\n", "").replace("if landlock(", "if False and landlock(")
+    )
+    argv = (os.path.realpath(sys.executable), "-I", "-S", "-c", WHO)
+    with pytest.MonkeyPatch.context() as patch, sandbox.shared_process():
+        patch.setattr(confine, "__file__", str(open_to_all))
+        answers = [sandbox.run(argv, text).output.decode().split(maxsplit=2) for text in (b"first", b"second")]
+    (first, parent, ends), (second, same, others) = answers
+    assert first != second
+    assert parent == same != str(os.getpid())
+    assert (ends, others) == ("[0, 1, 2] b'first'\n", "[0, 1, 2] b'second'\n")
+
+
+def test_a_program_that_is_stopped_leaves_the_next_one_alone() -> None:
+    clang = (toolchain.executable(), "clang", "-x", "c", "-E", "-")
+    with sandbox.shared_process():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sandbox, "_feed", lambda feed, left, selector: (selector.unregister(feed), left)[1])
+            assert sandbox.run(clang, b"x", limits=Limits(wall_s=0.5)).exceeded == "time"
+        ended = sandbox.run(clang, b"after")
+    assert (ended.exit, ended.exceeded) == (0, "")
+    assert b"after" in ended.output
+
+
+def test_a_starting_process_that_was_killed_is_said() -> None:
+    argv = (toolchain.executable(), "clang", "--version")
+    with sandbox.shared_process() as process:
+        assert sandbox.run(argv).exit == 0
+        assert process._process is not None
+        process._process.kill()
+        process._process.wait()
+        with pytest.raises(SandboxUnavailable, match="has ended; compile again"):
+            sandbox.run(argv)

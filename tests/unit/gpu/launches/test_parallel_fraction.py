@@ -7,7 +7,6 @@ import pytest
 from eddy.model.parallel_fraction import (
     Activity,
     JobProfile,
-    configuration_speedup,
     karp_flatt_fraction,
     predict,
     published_fraction,
@@ -144,11 +143,6 @@ def test_divergence_does_not_hurt_more_cores(half: int, full: int, cores: int, l
     job = JobProfile((Activity(tuple(row for _ in range(cores)), 1000.0),))
     assert job.predict_shape(2 * cores, lanes) == pytest.approx(500.0)
     assert job.predict(2 * cores * lanes) >= 500.0 - 1e-9
-
-
-def test_clusters_add_up() -> None:
-    assert configuration_speedup([0.9, 0.5], [4, 0]) == pytest.approx(speedup(0.9, 4))
-    assert configuration_speedup([0.9, 0.5], [4, 2], [1.0, 2.0]) == pytest.approx(speedup(0.9, 4) + 2 * speedup(0.5, 2))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from cores_kit import add_request, description, engine_over, manifest, tenants
 from eddy.board.model.model import ModelBoard
 from eddy.board.model.model_images import model_images
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.lag_writer import MOST, LagWriter
+from eddy.hypervisor.engine.lag_writer import MAX_TENANTS, LagWriter
 from eddy.store import Store
 from eddy.store.tables.removal import LAGS
 
@@ -70,13 +70,13 @@ def test_a_restart_forgives_no_debt(tmp_path: Path) -> None:
 def test_the_largest_are_kept_and_what_cannot_be_read_is_none() -> None:
     store = Store(":memory:")
     keeper = LagWriter(store)
-    lags = {f"t{k}": float(k - MOST // 2) / MOST for k in range(MOST + 3)}
+    lags = {f"t{k}": float(k - MAX_TENANTS // 2) / MAX_TENANTS for k in range(MAX_TENANTS + 3)}
     keeper.write_lags({4: lags, 5: {"a": 1e-9}})
     kept = LagWriter(store).read_lags()
     assert kept[5] == {}
-    assert len(kept[4]) == MOST
+    assert len(kept[4]) == MAX_TENANTS
     dropped = lags.keys() - kept[4].keys()
-    assert dropped == {f"t{MOST // 2 + k}" for k in (-1, 0, 1)}
+    assert dropped == {f"t{MAX_TENANTS // 2 + k}" for k in (-1, 0, 1)}
     for broken in ("{", "[]", '{"a": {}}', '{"1": 3}'):
         store.remember(LAGS, broken)
         assert LagWriter(store).read_lags() == {}

@@ -8,7 +8,7 @@ import pytest
 from eddy.core.counters import CoreCounters
 from eddy.hypervisor.cores.core_accounts import CoreAccount, Slice
 from eddy.hypervisor.cores.learned_kernels import KNOWN, LearnedKernel, LearnedKernels
-from eddy.hypervisor.cores.tenant_estimates import MOST_SPEED, ClusterKind, TenantEstimates
+from eddy.hypervisor.cores.tenant_estimates import MAX_SPEED, ClusterKind, TenantEstimates
 from eddy.hypervisor.jobs.messages import CorePartition, KernelVariant
 from hypervisor_kit import CHAIN
 
@@ -87,8 +87,8 @@ def test_a_tenant_with_two_kernels_gets_on_as_all_their_work_over_all_their_time
     lanes = CoreCounters(100, 100, 100, (0, 0, 0, 100)), CoreCounters(100, 100, 100, (100, 0, 0, 0))
     for spread, slow_s, counters in ((even, 1e-3, lanes[0]), (uneven, 4e-3, lanes[1])):
         for _ in range(50):
-            estimates.learned.get_or_add(spread.kernel, "fast").add_slice(100, 1e-3, counters, 1e-3)
-            estimates.learned.get_or_add(spread.kernel, "slow").add_slice(100, slow_s, counters, 1e-3)
+            estimates.learned.get_or_add("a", spread.kernel, "fast").add_slice(100, 1e-3, counters, 1e-3)
+            estimates.learned.get_or_add("a", spread.kernel, "slow").add_slice(100, slow_s, counters, 1e-3)
     assert estimates.throughput("a", "fast") == pytest.approx(1.0)
     assert estimates.throughput("a", "slow") == pytest.approx(2 / (1 + 4), rel=0.02), "not (1 + 1/4) / 2"
     # F by the time each takes: one is wholly parallel, the other not at all.
@@ -96,12 +96,15 @@ def test_a_tenant_with_two_kernels_gets_on_as_all_their_work_over_all_their_time
     assert estimates.fraction("a", "slow") == pytest.approx(0.2, abs=0.02)
 
 
-def test_a_tenant_that_floods_with_kernels_of_its_own_leaves_no_more_than_a_bound() -> None:
+def test_a_tenant_that_floods_with_kernels_forgets_its_own_and_nobody_elses() -> None:
     learned = LearnedKernels()
+    others = "kernel of b"
+    learned.get_or_add("b", others, "fast").add_slice(1, 1e-3, None, 1e-3)
     for number in range(KNOWN + 100):
-        learned.get_or_add(f"kernel {number}", "fast").add_slice(1, 1e-3, None, 1e-3)
-        learned.get_or_add("kernel 0", "slow").add_slice(1, 1e-3, None, 1e-3)
+        learned.get_or_add("a", f"kernel {number}", "fast").add_slice(1, 1e-3, None, 1e-3)
+        learned.get_or_add("a", "kernel 0", "slow").add_slice(1, 1e-3, None, 1e-3)
     assert len(learned.all_kernels()) == KNOWN + 1
+    assert learned.peek(others, "fast").slices == 1, "a flood takes nothing from another tenant"
     assert learned.peek("kernel 0", "slow").slices > 1, "what is used stays"
     assert learned.peek("kernel 1", "fast").group_s is None
 
@@ -110,10 +113,10 @@ def test_slices_that_take_no_time_give_speeds_that_can_be_used() -> None:
     estimates = TenantEstimates(KINDS)
     spread = CorePartition("at once", {name: KernelVariant(CHAIN, 1, 1) for name in KINDS})
     estimates.arrived("a", spread)
-    estimates.learned.get_or_add("at once", "fast").add_slice(1, 0.0, None, 1e-3)
-    estimates.learned.get_or_add("at once", "slow").add_slice(1, 1e6, None, 1e-3)
+    estimates.learned.get_or_add("a", "at once", "fast").add_slice(1, 0.0, None, 1e-3)
+    estimates.learned.get_or_add("a", "at once", "slow").add_slice(1, 1e6, None, 1e-3)
     found = [estimates.throughput("a", module) for module in KINDS]
-    assert all(0 < each <= MOST_SPEED for each in found)
+    assert all(0 < each <= MAX_SPEED for each in found)
     assert found[0] > found[1]
 
 
@@ -122,8 +125,8 @@ def test_a_kernel_of_long_ago_is_no_part_of_the_mix() -> None:
     variants = {name: KernelVariant(CHAIN, 100, 4) for name in KINDS}
     old, new = CorePartition("old", variants), CorePartition("new", variants)
     for spread, slow_s in ((old, 1.0), (new, 1e-3)):
-        estimates.learned.get_or_add(spread.kernel, "fast").add_slice(100, 1e-3, None, 1e-3)
-        estimates.learned.get_or_add(spread.kernel, "slow").add_slice(100, slow_s, None, 1e-3)
+        estimates.learned.get_or_add("a", spread.kernel, "fast").add_slice(100, 1e-3, None, 1e-3)
+        estimates.learned.get_or_add("a", spread.kernel, "slow").add_slice(100, slow_s, None, 1e-3)
     estimates.arrived("a", old)
     for _ in range(1000):
         estimates.arrived("a", new)

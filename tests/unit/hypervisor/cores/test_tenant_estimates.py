@@ -33,7 +33,7 @@ def test_a_slice_tells_what_the_next_one_should_have_and_what_it_was_worth() -> 
     estimates = TenantEstimates(KINDS)
     of = SliceMeasurement(1, "wide", 10, 0.5e-3)
     assert estimates.work_s(WORK, of) == 0.0, "nothing was measured"
-    estimates.measured(WORK, of, QUANTUM_S)
+    estimates.measured("a", WORK, of, QUANTUM_S)
     assert estimates.learned.peek("k", "wide").slice_groups == pytest.approx(20)
     assert estimates.work_s(WORK, of) == pytest.approx(1e-3), "a base PE takes twice as long as one of these"
 
@@ -41,11 +41,11 @@ def test_a_slice_tells_what_the_next_one_should_have_and_what_it_was_worth() -> 
 def test_speed_alone_is_known_of_slices_alone_only() -> None:
     estimates = TenantEstimates(KINDS)
     for _ in range(ALONE_SLICES):
-        estimates.measured(WORK, SliceMeasurement(1, "wide", 10, 0.02, cores=2.0), QUANTUM_S)
+        estimates.measured("a", WORK, SliceMeasurement(1, "wide", 10, 0.02, cores=2.0), QUANTUM_S)
         assert estimates.alone_s(WORK, "wide") is None
     for _ in range(ALONE_SLICES):
         assert estimates.alone_s(WORK, "wide") is None
-        estimates.measured(WORK, SliceMeasurement(1, "wide", 10, 0.02, cores=2.0, alone=True), QUANTUM_S)
+        estimates.measured("a", WORK, SliceMeasurement(1, "wide", 10, 0.02, cores=2.0, alone=True), QUANTUM_S)
     assert estimates.alone_s(WORK, "wide") == pytest.approx(1e-3), "of 2 ms, half is the other core's"
     assert estimates.alone_s(WORK, "narrow") is None
 

@@ -16,7 +16,7 @@ from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.submission_options import ArrayPlace, Condition, Predecessor, SubmissionOptions
 from eddy.hypervisor.intake.admission_hold import AdmissionHold, hold_reason
 from eddy.hypervisor.intake.array_hold import ArrayHold
-from eddy.hypervisor.intake.dependency_hold import CAUSE, MOST_ARRAYS, NEVER, DependencyHold
+from eddy.hypervisor.intake.dependency_hold import CAUSE, MAX_ARRAYS, NEVER, DependencyHold
 from eddy.hypervisor.intake.preparation_hold import PreparationHold
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.job_spec import JobSpec
@@ -256,7 +256,7 @@ def test_what_is_known_of_arrays_that_have_ended_is_bounded() -> None:
     rig = Rig({10 * array + 1: JobState.SUCCEEDED for array in range(1, 300)})
     for array in range(1, 300):
         assert outcome(rig.let_in(waiting(9000 + array, Predecessor(10 * array, array=True)))) == "goes on"
-    assert len(vars(rig.dependencies)["_arrays"]) <= MOST_ARRAYS
+    assert len(vars(rig.dependencies)["_arrays"]) <= MAX_ARRAYS
 
 
 # Bounds of arrays ----------------------------------------------------------------------------------------------------

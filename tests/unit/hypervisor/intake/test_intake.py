@@ -87,6 +87,7 @@ def test_a_job_that_comes_while_the_engine_recovers_ends_once(came: Came, state:
     engine, job = recover_beside(came)
     record = engine.store.jobs.get(TENANT, job.id)
     assert (record.state, record.cause) == (state, cause)
+    assert engine.store.happened.faults["damaged-file"] == (cause == "file-damaged")
     log = engine.store.events.list_events(TENANT, job.id)
     ends = [event.state for event in log if event.what is JobEventKind.STATE and event.state and event.state.is_final]
     assert ends == [state]

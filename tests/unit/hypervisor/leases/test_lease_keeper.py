@@ -323,6 +323,30 @@ def test_a_server_that_died_finds_its_leases_again() -> None:
     assert lab.record(waiting).state is LeaseState.ACTIVE
 
 
+def test_a_load_that_a_death_cut_off_is_never_another_modules() -> None:
+    """The holder had asked for something else than what the lease began with: it is told, and loads again."""
+    lab = Lab()
+    name = lab.ask("ada")
+    lab.serve()
+    (slot,) = lab.record(name).slots
+    assert lab.record(name).reloaded == (), "what it was asked for with is loaded after a death, too"
+    lab.live(name).wanted[slot] = "mix"
+    lab.serve()
+    assert lab.store.leases.get(name).reloaded == (slot,)
+    lab.board.stop(slot, item_of(lab.record(name), slot))
+    lab.board.wait(lab.board.now_s() + 1.0)
+    lab.board.close(slot)
+    assert lab.board.state().slots[slot].phase is SlotPhase.EMPTY
+    lab.begin()
+    lab.serve()
+    live = lab.live(name)
+    assert (lab.record(name).state, live.held) == (LeaseState.ACTIVE, set())
+    assert "load" in live.said[slot]
+    live.wanted[slot] = "rotate"
+    lab.serve()
+    assert (live.held, live.said, lab.engine.machine.slots[slot].module) == ({slot}, {}, "rotate")
+
+
 def test_a_board_that_lost_its_memory_ends_what_was_active_and_keeps_the_queue() -> None:
     lab = Lab()
     name, third, waiting = lab.ask("ada"), lab.ask("bob"), lab.ask("ada")

@@ -6,7 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eddy.hypervisor.jobs.buffers import PAGE, arena_bytes, needed
+from eddy.hypervisor.jobs.buffers import PAGE, needed
+from eddy.hypervisor.slots.tenant_memory import arena_bytes
 from eddy.packages.catalogue import load_catalogue
 
 SHIPPED = load_catalogue(Path(__file__).parents[4] / "bitstreams").applications

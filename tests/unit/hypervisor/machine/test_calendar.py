@@ -71,7 +71,7 @@ def test_a_job_that_has_begun_goes_on_to_the_moment_its_slots_close_and_keeps_it
     assert shown(bench) == {1}
     bench.step(m.Drain(0, "maintenance w1: x"), m.Drain(1, "maintenance w1: x"), m.CloseSoon(CLOSED))
     result = bench.done(0)
-    assert any(event.what is JobEventKind.PREEMPT for event in result.log)
+    assert [event.detail for event in result.log if event.what is JobEventKind.PREEMPT] == ["maintenance"]
     result = bench.step(m.CloseSoon(CLOSED))
     assert waits(result) == ["maintenance"]
     assert bench.machine.job(1).items.done == [1]

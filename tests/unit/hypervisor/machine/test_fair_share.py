@@ -282,6 +282,31 @@ def test_an_overdue_job_is_next_whatever_its_priority(policy: str) -> None:
     assert begun_s <= 0.05 + 4 * LOAD_S
 
 
+def reasons(found: VirtualRun) -> set[str]:
+    """Why slots were taken, as the event log has it."""
+    return {event.detail for event in found.log if event.what is JobEventKind.PREEMPT}
+
+
+def test_a_slot_that_is_taken_for_a_tenants_share_says_so() -> None:
+    jobs = [JobSpec(number, "a", ONE, 200, 9, 0.0) for number in (1, 2)] + [JobSpec(3, "b", TWO, 20, 1, 0.05)]
+    found, _ = run("fcfs", jobs, 2)
+    assert reasons(found) == {"fair-share"}
+
+
+def test_a_slot_that_is_taken_for_a_tenants_own_overdue_job_says_so() -> None:
+    class Late(Watch):
+        def before(self, machine: Machine, inputs: Sequence[m.Input], now_s: float) -> None:
+            if now_s > 0.05 and not self.begun and isinstance(inputs, list):
+                self.begun = True
+                cast(list[m.Input], inputs).append(m.Overdue(3))
+
+    jobs = [JobSpec(number, "a", ONE, 200, 9, 0.0) for number in (1, 2)] + [JobSpec(3, "a", TWO, 1, 1, 1e-3)]
+    watch = Late(nothing, lambda _: True)
+    found, _ = run("fcfs", jobs, 2, watch=watch)
+    assert watch.begun
+    assert reasons(found) == {"overdue"}
+
+
 def test_a_job_is_overdue_after_a_minute_without_a_slot_by_the_wall_clock() -> None:
     now_s = [0.0]
     made = Machine({0: LOAD_S}, POLICIES["nimblock"](pipelined=True), {each: {0: each} for each in ITEMS_S})

@@ -12,6 +12,7 @@ from eddy.board.port.port import Cause
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEventKind
+from eddy.core.slots import PreemptReason
 from eddy.core.submission_options import Retries, SubmissionOptions
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.diagram import state_diagram
@@ -116,7 +117,7 @@ def test_a_second_load_waits_for_the_first() -> None:
         (Configure(1, 0, 0), "the slot is not free"),
         (Configure(1, 0, 1), "the task has a slot"),
         (Configure(1, 0, 5), "the slot is not free"),
-        (Preempt(1), ""),
+        (Preempt(1, PreemptReason.RANK), ""),
     ],
 )
 def test_a_decision_that_does_not_fit_is_dropped_and_recorded_once(decision: Decision, reason: str) -> None:
@@ -139,13 +140,20 @@ def test_items_of_a_successor_wait_for_the_same_item_of_its_predecessor() -> Non
     assert bench.done(0).commands == [m.LaunchItem(1, 1, 1, 1)]
 
 
+def preemptions(outcome: m.StepResult) -> list[str]:
+    """Why slots were taken, as the event log has it."""
+    return [event.detail for event in outcome.log if event.what is JobEventKind.PREEMPT]
+
+
 def test_a_slot_is_taken_at_the_boundary_and_the_task_goes_on_elsewhere() -> None:
     bench = Bench()
     bench.arrive(1, batch=3)
     bench.load(1, 0, 0)
-    assert bench.step(decide=[Preempt(0)]).commands == []
+    assert bench.step(decide=[Preempt(0, PreemptReason.RANK)]).commands == []
+    assert bench.machine.slots[0].snapshot()["leaving"] == "rank", "a restart tells it, too"
+    bench.step(decide=[Preempt(0, PreemptReason.ALLOCATION)])
     taken = bench.done(0)
-    assert JobEventKind.PREEMPT in whats(taken)
+    assert preemptions(taken) == ["rank"], "who decided it first"
     assert bench.machine.jobs[1].state is JobState.PREEMPTED
     restored = bench.load(1, 0, 1)
     assert restored.commands == [m.LaunchItem(1, 1, 0, 1)], "the finished item stays finished"
@@ -158,14 +166,14 @@ def test_a_slot_that_waits_is_taken_at_once() -> None:
     bench = Bench()
     bench.arrive(1, TWO)
     bench.load(1, 1, 1)
-    assert JobEventKind.PREEMPT in whats(bench.step(decide=[Preempt(1)]))
+    assert preemptions(bench.step(decide=[Preempt(1, PreemptReason.STALLED)])) == ["stalled"]
 
 
 def test_a_task_that_finishes_at_the_boundary_is_not_counted_as_preempted() -> None:
     bench = Bench()
     bench.arrive(1)
     bench.load(1, 0, 0)
-    bench.step(decide=[Preempt(0)])
+    bench.step(decide=[Preempt(0, PreemptReason.RANK)])
     assert JobEventKind.RELEASE in whats(bench.done(0))
 
 

@@ -15,7 +15,7 @@ from eddy.board.port.port import BoardDescription, Cause
 from eddy.core.applications import Application, TaskSpec
 from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import JobEvent, JobEventKind, KernelRecord
-from eddy.core.slots import Pool, SlotDescription
+from eddy.core.slots import Pool, PreemptReason, SlotDescription
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
@@ -52,10 +52,18 @@ class Mischief:
         rng = random.Random(self.seed * 1_000_003 + count)
         if count < MISCHIEF and view.jobs:
             job, slot = rng.choice(view.jobs), rng.randrange(len(view.slots) + 2)
-            wild = (Preempt(slot), Configure(job.id, rng.randrange(9), slot), Prefetch(rng.choice(MODULES), slot))
+            wild = (
+                Preempt(slot, PreemptReason.RANK),
+                Configure(job.id, rng.randrange(9), slot),
+                Prefetch(rng.choice(MODULES), slot),
+            )
             decisions.insert(rng.randrange(len(decisions) + 1), rng.choice(wild))
         elif count == MISCHIEF:
-            decisions = [Preempt(slot.index) for slot in view.slots if slot.job is not None and not slot.running]
+            decisions = [
+                Preempt(slot.index, PreemptReason.RANK)
+                for slot in view.slots
+                if slot.job is not None and not slot.running
+            ]
         wake_s = view.now_s + 1e-3 if count <= MISCHIEF and view.jobs else None
         return Dispatch(tuple(decisions), memory=(count + 1, sane.memory), wake_s=wake_s)
 

@@ -16,12 +16,13 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.slot import Phase
-from eddy.hypervisor.machine.slot_drainer import MOST_FAILED_LOADS, MOST_FAULTS
+from eddy.hypervisor.machine.slot_drainer import MAX_FAILED_LOADS, MAX_FAULTS, QUARANTINED
 from eddy.hypervisor.machine.stalls import stall
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.views.view import Configure
 from eddy.store import Store
+from eddy.store.db.rows import Commit
 from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, request
 from machine_kit import ONE, TWO, Bench
 
@@ -94,8 +95,18 @@ def test_a_slot_between_items_is_given_back_at_once_and_one_that_loads_when_it_h
     bench.step(m.Undrain(1))
     bench.load(1, 1, 1)
     assert phases(bench) == [Phase.FREE, Phase.HELD]  # its predecessor has done nothing yet
-    bench.step(m.Drain(1, "x"))
+    out = bench.step(m.Drain(1, f"{QUARANTINED}x"))
     assert phases(bench) == [Phase.FREE, Phase.FREE]
+    assert [event.detail for event in out.log if event.what is JobEventKind.PREEMPT] == ["quarantined"]
+
+
+def test_a_lease_takes_a_slot_between_items_and_says_so() -> None:
+    bench = Bench()
+    bench.arrive(batch=2)
+    bench.load(1, 0, 0)
+    bench.step(m.LeaseSlot(0, "l1", "grace"))
+    out = bench.done(0)
+    assert [event.detail for event in out.log if event.what is JobEventKind.PREEMPT] == ["leased"]
 
 
 def test_a_job_that_is_cancelled_in_a_drained_slot_ends() -> None:
@@ -122,11 +133,11 @@ def fail_loads(bench: Bench, slot: int, count: int, refused: bool = False) -> li
 
 def test_a_slot_whose_loads_keep_failing_is_quarantined_and_says_how_to_bring_it_back() -> None:
     bench = Bench()
-    outs = fail_loads(bench, 0, MOST_FAILED_LOADS)
-    assert [bool(out.drained) for out in outs] == [False] * (MOST_FAILED_LOADS - 1) + [True]
+    outs = fail_loads(bench, 0, MAX_FAILED_LOADS)
+    assert [bool(out.drained) for out in outs] == [False] * (MAX_FAILED_LOADS - 1) + [True]
     assert "eddy undrain 0" in outs[-1].drained[0]
     assert "configuration-error" in outs[-1].drained[0]
-    outs = fail_loads(bench, 1, MOST_FAILED_LOADS + 2)
+    outs = fail_loads(bench, 1, MAX_FAILED_LOADS + 2)
     assert not any(out.drained for out in outs), "the last open slot of a pool is left to rest"
     bench.step(m.Undrain(0))
     assert bench.machine.slots[0].failed_loads == 0
@@ -136,7 +147,7 @@ def test_a_slot_whose_loads_keep_failing_is_quarantined_and_says_how_to_bring_it
 def test_loads_that_fail_now_and_then_and_images_that_are_refused_quarantine_nothing() -> None:
     bench = Bench()
     for _ in range(3):
-        assert not any(out.drained for out in fail_loads(bench, 0, MOST_FAILED_LOADS - 1))
+        assert not any(out.drained for out in fail_loads(bench, 0, MAX_FAILED_LOADS - 1))
         bench.now_s = max(bench.now_s, bench.machine.slots[0].rests_until_s)
         number = max(bench.machine.jobs, default=0) + 1
         bench.arrive(number)
@@ -163,12 +174,12 @@ OTHER = Application("other", (TaskSpec(0, "t", "y", (), 1e-3, 1.0),), ())
 @pytest.mark.parametrize(
     ("cause", "apps", "good_after", "quarantined"),
     [
-        (Cause.TIME_LIMIT, [ONE, OTHER] * MOST_FAULTS, -1, True),
-        (Cause.TIME_LIMIT, [ONE, OTHER] * MOST_FAULTS, MOST_FAULTS - 1, True),
-        (Cause.TIME_LIMIT, ([ONE, OTHER] * MOST_FAULTS)[:MOST_FAULTS], 2, False),
-        (Cause.TIME_LIMIT, [ONE] * 3 * MOST_FAULTS, -1, False),  # the module, or its data, is more likely at fault
-        (Cause.CLOCK_LOST, [ONE] * MOST_FAULTS, -1, True),
-        (Cause.READ_OUTSIDE_WINDOW, [ONE, OTHER] * MOST_FAULTS, -1, False),
+        (Cause.TIME_LIMIT, [ONE, OTHER] * MAX_FAULTS, -1, True),
+        (Cause.TIME_LIMIT, [ONE, OTHER] * MAX_FAULTS, MAX_FAULTS - 1, True),
+        (Cause.TIME_LIMIT, ([ONE, OTHER] * MAX_FAULTS)[:MAX_FAULTS], 2, False),
+        (Cause.TIME_LIMIT, [ONE] * 3 * MAX_FAULTS, -1, False),  # the module, or its data, is more likely at fault
+        (Cause.CLOCK_LOST, [ONE] * MAX_FAULTS, -1, True),
+        (Cause.READ_OUTSIDE_WINDOW, [ONE, OTHER] * MAX_FAULTS, -1, False),
     ],
 )
 def test_items_that_fail_quarantine_a_slot_only_where_it_is_the_suspect(
@@ -228,6 +239,27 @@ def test_a_drain_survives_a_crash_wherever_it_comes_and_results_are_right(step: 
     assert 0 not in slots_of(store, later.id, JobEventKind.CONFIGURE)
     engine.intake.drain(0, "")
     assert engine_over(board, store).intake.drained == {}
+
+
+@pytest.mark.parametrize(
+    ("kept", "drained", "told"),
+    [("rank", False, "rank"), ("rank", True, "rank"), (True, True, "drained"), (True, False, "")],
+)
+def test_why_a_slot_is_taken_survives_a_restart_also_of_a_version_that_kept_no_reason(
+    kept: object, drained: bool, told: str, store: Store
+) -> None:
+    board = model_board()
+    engine = engine_over(board, store)
+    job = engine.intake.accept(request(store, batch=3))
+    while store.slot_snapshots().get(0, {}).get("phase") != Phase.RUNNING.value:
+        engine.step(1.0)
+    if drained:
+        engine.intake.drain(0, "a new fan")
+    store.commit(Commit(slots={0: {**store.slot_snapshots()[0], "leaving": kept}}))
+    run(engine_over(board, store))
+    assert store.jobs.get(TENANT, job.id).state is JobState.SUCCEEDED
+    taken = [each for each in store.events.read_all(TENANT, job.id) if each.what is JobEventKind.PREEMPT]
+    assert [(each.slot, each.detail) for each in taken][:1] == [(0, told)]
 
 
 def test_a_quarantine_is_durable_and_shown(store: Store) -> None:

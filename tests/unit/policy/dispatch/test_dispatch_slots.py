@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.nimblock import Nimblock, allocate_slots, select_victim
 from eddy.policy.dispatch.prema import Prema
 from eddy.policy.dispatch.round_robin import Queues, RoundRobin
@@ -100,7 +101,7 @@ def test_nimblock_takes_the_latest_task_of_the_worst_overconsumer_at_a_boundary(
     new = chain(1, priority=9, arrival_s=5.0)
     policy = Nimblock()
     idle = [slot(0, 0, 0, running=True), slot(1, 0, 1)]
-    assert policy.decide(view([old, new], idle, None, now_s=5.0)).decisions == (Preempt(1),)
+    assert policy.decide(view([old, new], idle, None, now_s=5.0)).decisions == (Preempt(1, PreemptReason.ALLOCATION),)
     busy = [slot(0, 0, 0), slot(1, 0, 1, running=True)]
     assert policy.decide(view([old, new], busy, None, now_s=5.0)).decisions == ()
     within = {0: 2, 1: 0}

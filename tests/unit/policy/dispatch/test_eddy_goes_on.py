@@ -7,6 +7,7 @@ import dataclasses
 import random
 
 import pytest
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.eddy import Eddy
 from eddy.policy.dispatch.views.view import Configure, DispatchView, Jobs, JobView, Preempt, SlotView, TaskView
 
@@ -75,4 +76,7 @@ def test_two_slots_of_one_job_in_which_nothing_can_happen() -> None:
     shown = tuple(SlotView(i, modules[task], "ada", 1, task, False, False, 8e-5) for i, task in ((0, 4), (1, 1)))
     policy = Eddy()
     decided = policy.decide(DispatchView(5.0, Jobs([job]), shown, False, (), policy.initial()))
-    assert [decision for decision in decided.decisions if isinstance(decision, Preempt)] == [Preempt(0), Preempt(1)]
+    assert [decision for decision in decided.decisions if isinstance(decision, Preempt)] == [
+        Preempt(0, PreemptReason.RANK),
+        Preempt(1, PreemptReason.RANK),
+    ]

@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.choosing.memory import PolicyMemory
 from eddy.policy.dispatch.eddy import Eddy
 from eddy.policy.dispatch.views.outlook import look_ahead
@@ -246,7 +247,7 @@ def test_a_slot_is_taken_from_the_job_with_most_work_left_and_only_once() -> Non
     short = job(2, 0.5)
     slots = [slot(0, "m0_0", (0, 0), running=True), slot(1, "m1_0", (1, 0), running=True)]
     first = decide([large, larger, short], slots)
-    assert first.decisions == (Preempt(1),)
+    assert first.decisions == (Preempt(1, PreemptReason.RANK),)
     assert decide([large, larger, short], slots, memory=first.memory).decisions == (), "it is on its way"
     like = job(3, 6.0, batch=9)
     assert decide([large, larger, like, crowd()], slots).decisions == (), "no slot for nobody's gain"
@@ -260,13 +261,13 @@ def test_a_slot_in_which_nothing_can_happen_goes_first() -> None:
         slot(1, "m0_1", (0, 1)),
         slot(2, "m1_0", (1, 0), running=True),
     ]
-    assert decide([waits, works, job(2, 1.0, batch=4)], slots).decisions == (Preempt(1),)
+    assert decide([waits, works, job(2, 1.0, batch=4)], slots).decisions == (Preempt(1, PreemptReason.RANK),)
 
 
 def test_a_job_makes_room_for_the_task_its_others_wait_for() -> None:
     stuck = at(at(job(0, 1.0, 1.0, 1.0, batch=3), 1, slot=0), 2, slot=1)
     slots = [slot(0, "m0_1", (0, 1)), slot(1, "m0_2", (0, 2))]
-    assert decide([stuck], slots).decisions == (Preempt(1),)
+    assert decide([stuck], slots).decisions == (Preempt(1, PreemptReason.RANK),)
 
 
 def test_a_task_with_nothing_to_do_yet_comes_after_others() -> None:
@@ -324,4 +325,4 @@ def test_a_slot_that_is_had_at_once_is_not_passed_over_for_one_on_its_way() -> N
     assert isinstance(taken, Preempt)
     boundary = [dataclasses.replace(s, running=s.index == taken.slot) for s in busy]
     second = decide([*jobs, short], boundary, memory=first.memory)
-    assert second.decisions == (Preempt(1 - taken.slot),)
+    assert second.decisions == (Preempt(1 - taken.slot, PreemptReason.RANK),)

@@ -7,6 +7,7 @@ import dataclasses
 import random
 
 import pytest
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.views.choice import can_start
 from eddy.policy.dispatch.views.view import (
@@ -34,6 +35,7 @@ class Board:
 
     def __init__(self, chance: random.Random, policy: DispatchPolicy) -> None:
         self.chance, self.policy, self.memory = chance, policy, policy.initial()
+        self.reasons: set[PreemptReason] = set()
         self.slots: list[tuple[int, int] | None] = [None] * chance.randint(1, 3)
         self.jobs = {number: _job(number, len(self.slots), chance) for number in range(chance.randint(1, 4))}
 
@@ -55,6 +57,7 @@ class Board:
                 self.hold(decision.slot, decision.job, decision.task)
                 changed = True
             elif isinstance(decision, Preempt) and self.slots[decision.slot] is not None:
+                self.reasons.add(decision.reason)
                 self.lose(decision.slot)
                 changed = True
         return changed
@@ -120,9 +123,14 @@ def disturb(board: Board) -> None:
         board.memory = board.policy.initial()
 
 
+REASONS = {"eddy": {PreemptReason.RANK}, "nimblock": {PreemptReason.STALLED, PreemptReason.ALLOCATION}}
+"""Why policies take slots; the others do only where tasks would wait for ever."""
+
+
 @pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_every_job_ends_whatever_the_policy_finds(name: str, pipelined: bool) -> None:
+    reasons: set[PreemptReason] = set()
     for seed in range(20):
         board = Board(random.Random(seed), POLICIES[name](pipelined=pipelined))
         for _ in range(20):
@@ -135,3 +143,5 @@ def test_every_job_ends_whatever_the_policy_finds(name: str, pipelined: bool) ->
             changed = board.ask()
             assert board.work() or changed, f"seed {seed}: nothing happens any more: {board.jobs} {board.slots}"
         assert not board.jobs, f"seed {seed}: slots change hands for ever: {board.jobs} {board.slots}"
+        reasons |= board.reasons
+    assert reasons == REASONS.get(name, {PreemptReason.STALLED})

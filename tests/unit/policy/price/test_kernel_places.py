@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 from eddy.policy.price.kernel_places import (
-    LEAST_PART,
-    MOST_QUANTA,
+    MAX_QUANTA,
+    MIN_PART,
     SAVED_QUANTA,
     SLICES_AHEAD,
     STRANDED_EPOCHS,
@@ -51,10 +51,10 @@ def test_the_first_kernel_goes_where_money_gets_it_furthest() -> None:
 
 def test_who_has_next_to_nothing_counts_on_all_of_an_idle_cluster() -> None:
     assert entitled_cores(0.5, 4, idle=False) == 2.0 == entitled_cores(0.5, 4, idle=True)
-    tiny = LEAST_PART / 8
+    tiny = MIN_PART / 8
     assert entitled_cores(tiny, 4, idle=False) == 4 * tiny
     assert entitled_cores(tiny, 4, idle=True) == 4.0
-    assert entitled_cores(LEAST_PART / 4, 4, idle=True) == LEAST_PART, "so much is worth a wait"
+    assert entitled_cores(MIN_PART / 4, 4, idle=True) == MIN_PART, "so much is worth a wait"
 
 
 def test_nothing_is_bound_far_ahead() -> None:
@@ -107,4 +107,4 @@ def test_trials_take_a_hundredth_and_little_is_saved_up() -> None:
 def test_a_trial_ends_with_a_slice_that_tells_or_after_enough_of_them() -> None:
     assert trial_ends(TELLING_QUANTA, TELLING_QUANTA, 1.0)
     assert not trial_ends(0.1, 0.9, 1.0)
-    assert trial_ends(0.1, MOST_QUANTA, 1.0)
+    assert trial_ends(0.1, MAX_QUANTA, 1.0)

@@ -7,7 +7,7 @@ import itertools
 import math
 
 import pytest
-from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear_curve, mean_error
+from eddy.model.progress import ClusterEpoch, HsmPredictor, ProgressCurve, linear_curve
 from eddy.model.slowdown import ClusterParameters, MemoryLaw, SharedRunCounters
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,9 +83,3 @@ def test_what_was_not_counted_is_not_predicted() -> None:
     assert found[1] is None
     assert found[2] is not None
     assert found[2].progress == pytest.approx(0.5)
-
-
-def test_errors_are_relative_to_what_was_measured() -> None:
-    assert mean_error([0.5, 1.1], [0.4, 1.0]) == pytest.approx((0.175, 0.25))
-    with pytest.raises(ValueError, match="as many"):
-        mean_error([0.5], [])

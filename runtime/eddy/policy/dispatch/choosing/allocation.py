@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.choosing.eviction import Eviction
 from eddy.policy.dispatch.choosing.forecast import Forecast
 from eddy.policy.dispatch.choosing.free_slots import FreeSlots
@@ -209,5 +210,5 @@ class SlotAllocation:
         """Ask for a slot to be taken for a task, if one counts enough more for it."""
         slot = self.takings.choose_victim(job, outlook, task, rank, at_once=at_once)
         if slot is not None:
-            self.decisions.append(Preempt(slot))
+            self.decisions.append(Preempt(slot, PreemptReason.RANK))
         return slot is not None

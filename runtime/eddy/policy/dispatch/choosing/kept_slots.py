@@ -47,7 +47,7 @@ def choose_borrower(
     """
     found = [
         (rank(job, outlook, outlook.held), job.id, task.id, job, task)
-        for job, outlook in _wanting(view, outlooks, look, slot)
+        for job, outlook in _jobs_wanting(view, outlooks, look, slot)
         for task in outlook.ready
         if (job.id, task.id) not in served
         and needs_no_load(slot, job, task)
@@ -59,7 +59,7 @@ def choose_borrower(
     return min(found, key=lambda entry: entry[:3])[3:]
 
 
-def _wanting(
+def _jobs_wanting(
     view: DispatchView, outlooks: Mapping[int, Outlook], look: Look, slot: SlotView
 ) -> Iterator[tuple[JobView, Outlook]]:
     """Jobs that may have a task on a slot's module, and what lies before them."""

@@ -78,7 +78,7 @@ class Ranks:
         weight = WEIGHTS[job.priority] / claim
         rank = work_s * work_s / (weight * longer_s)
         if job.deadline_s is not None:
-            rank *= self._haste(outlook, job.deadline_s)
+            rank *= self._deadline_factor(outlook, job.deadline_s)
         if held:
             return rank * (1.0 + constants.crowd * held / ROOTS[job.priority])
         if outlook.path_s > self._long_s:
@@ -89,7 +89,7 @@ class Ranks:
         """Whether a job with this before it will end last whatever is done."""
         return outlook.path_s > self._long_s
 
-    def _haste(self, outlook: Outlook, deadline_s: float) -> float:
+    def _deadline_factor(self, outlook: Outlook, deadline_s: float) -> float:
         """Down to a tenth for a job whose deadline comes near; 1 for one that has time, or none any more."""
         slack_s = deadline_s - self._now_s - outlook.path_s
         return 1.0 if slack_s < 0 else min(max(slack_s / (outlook.work_s + 1e-9), 0.1), 1.0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.views.outlook import stalled_tasks
 from eddy.policy.dispatch.views.view import Decision, DispatchView, Preempt
 
@@ -32,5 +33,5 @@ def unblock_slots(view: DispatchView, decisions: Iterable[Decision], pipelined: 
     for slot in view.slots:
         job = None if slot.job is None or slot.running or slot.loading else view.jobs.get(slot.job)
         if job is not None and slot.task in stalled_tasks(job, pipelined):
-            found.append(Preempt(slot.index))
+            found.append(Preempt(slot.index, PreemptReason.STALLED))
     return tuple(found)

@@ -49,7 +49,7 @@ class UnsharedSchedule:
         since_s = jobs.oldest().arrival_s
         if jobs.youngest().age <= self.last and since_s == self.since_s:
             return self
-        new = self._new(jobs)
+        new = self._newest_jobs(jobs)
         ends_s = self.ends_s
         end_s = ends_s.last() if ends_s else float("-inf")
         for job in reversed(new):
@@ -59,7 +59,7 @@ class UnsharedSchedule:
             ends_s = ends_s.drop(next(iter(ends_s)))
         return UnsharedSchedule(ends_s, new[0].age if new else self.last, since_s)
 
-    def _new(self, jobs: Jobs) -> list[JobView]:
+    def _newest_jobs(self, jobs: Jobs) -> list[JobView]:
         """Jobs younger than all that were seen, the youngest first."""
         found: list[JobView] = []
         while len(found) < len(jobs):

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any
 
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.sharing.fair_queue import FairQueue
 from eddy.policy.dispatch.views.choice import has_image, needs_no_load
 from eddy.policy.dispatch.views.job_view import JobView
@@ -338,13 +339,13 @@ class _Turn:
         takeable = list(self._takeable(tenant))
         for slot in takeable[:MOST_TRIED]:
             if self._would_take(tenant, [*visible, _freed(slot)], slot.index) is not None:
-                self._take(tenant, slot)
+                self._take(tenant, slot, PreemptReason.FAIR_SHARE)
                 return
         if len(takeable) > MOST_TRIED:  # slots may be few that it fits
             found = self._would_take(tenant, [*visible, *[_freed(slot) for slot in takeable]])
             wanted = [slot for slot in takeable if slot.index == found]
             if wanted:
-                self._take(tenant, wanted[0])
+                self._take(tenant, wanted[0], PreemptReason.FAIR_SHARE)
                 return
         if (tried or takeable) and not self._wants_any(tenant, visible):
             self.lanes[tenant] = replace(self.lanes[tenant], content=True)
@@ -354,10 +355,10 @@ class _Turn:
         others = [_freed(slot) for slot in self.slots.values() if slot.job is not None and slot.tenant != tenant]
         return self._would_take(tenant, [*visible, *[replace(slot, loading=False) for slot in others]]) is not None
 
-    def _take(self, tenant: str, slot: SlotView) -> None:
+    def _take(self, tenant: str, slot: SlotView, reason: PreemptReason) -> None:
         assert slot.job is not None
         assert slot.task is not None
-        self.decisions.append(Preempt(slot.index))
+        self.decisions.append(Preempt(slot.index, reason))
         self.taken[slot.index] = SlotOnItsWay(tenant, slot.job, slot.task)
         self.counts[slot.tenant] -= 1
         self.counts[tenant] += 1
@@ -385,7 +386,7 @@ class _Turn:
             return False
         for held in sorted(own, key=lambda each: (each.running, each.index))[:MOST_TRIED]:
             if self._would_take(tenant, [*visible, _freed(held)], held.index, job) is not None:
-                self._take(tenant, held)
+                self._take(tenant, held, PreemptReason.OVERDUE)
                 break
         return False
 

@@ -38,16 +38,18 @@ class Jobs:
         self._by_id: SortedMapping[int, JobView] = SortedMapping(
             sorted([(job.id, job) for job in every], key=lambda pair: pair[0])
         )
-        self.begun: SortedMapping[int, JobView] = SortedMapping(pair for pair in self._by_id.items() if _alone(pair[1]))
+        self.begun: SortedMapping[int, JobView] = SortedMapping(
+            pair for pair in self._by_id.items() if _is_singular(pair[1])
+        )
         """Jobs for which something was done or is special, by id: with a finished item or a slot, hidden for a while,
         or overdue."""
         self.holding: SortedMapping[int, JobView] = SortedMapping(
             pair for pair in self.begun.items() if not _paused(pair[1])
         )
         """Those of `has_begun` that are unlike all others: with a slot, or overdue."""
-        self.paused: Kinds = group_by_kind([job for job in every if _alone(job) and _paused(job)])
+        self.paused: Kinds = group_by_kind([job for job in every if _is_singular(job) and _paused(job)])
         """The others of `has_begun`, by what they have in common: for who does not ask how long they were hidden."""
-        self.kinds: Kinds = group_by_kind([job for job in every if not _alone(job)])
+        self.kinds: Kinds = group_by_kind([job for job in every if not _is_singular(job)])
         """All but those of `has_begun`, by what they have in common."""
         names = sorted({job.tenant for job in every})
         self._of: SortedMapping[str, Jobs] = SortedMapping(
@@ -134,7 +136,7 @@ class Jobs:
             new._by_age = aged.put(job.age, job.id)
         new._by_id = self._by_id.put(job.id, job)
         new._of = self._with(job)
-        if not _alone(job):
+        if not _is_singular(job):
             new.kinds = with_job(new.kinds, job)
             return new
         new.begun = new.begun.put(job.id, job)
@@ -181,7 +183,7 @@ class Jobs:
         """Take a job out of where it stands; for a copy that nobody has seen yet."""
         if job is None:
             return
-        if not _alone(job):
+        if not _is_singular(job):
             self.kinds = without_job(self.kinds, job)
             return
         self.begun = self.begun.drop(job.id)
@@ -191,7 +193,7 @@ class Jobs:
             self.holding = self.holding.drop(job.id)
 
 
-def _alone(job: JobView) -> bool:
+def _is_singular(job: JobView) -> bool:
     return job.shown_s is not None or job.overdue or job.shape.has_begun
 
 

@@ -97,9 +97,9 @@ class KindQueue:
             self._due = sorted([(self._ranked(job), job) for job in self.kind.every()], key=lambda entry: entry[0])
         place = 0 if after is None else bisect_right(self._due, after, key=lambda entry: entry[0])
         later = range(place, len(self._due))
-        return next((self._due[place] for place in later if self._asks(self._due[place][1])), None)
+        return next((self._due[place] for place in later if self._may_ask(self._due[place][1])), None)
 
-    def _asks(self, job: JobView) -> bool:
+    def _may_ask(self, job: JobView) -> bool:
         """Whether there may be something for a job: with a larger batch it may ask for another task first."""
         return not self._refused or self._outlook(job).ready[0].id not in self._refused
 
@@ -119,7 +119,7 @@ class KindQueue:
             if not self._outlasts(self._outlook(kind.lines[batch].first())):
                 return
             job = self._head(batch, after)
-            if job is not None and self._asks(job):
+            if job is not None and self._may_ask(job):
                 yield job
 
     def _front(self, after: Ranked) -> Iterator[JobView]:
@@ -128,7 +128,11 @@ class KindQueue:
         for batch, line in self.kind.lines.items():
             passed = self._passed.get(batch, 0)
             # Behind one that has been passed are younger ones only.
-            if passed < len(line) and (oldest is None or line.at(passed).age < oldest) and self._asks(line.at(passed)):
+            if (
+                passed < len(line)
+                and (oldest is None or line.at(passed).age < oldest)
+                and self._may_ask(line.at(passed))
+            ):
                 job = self._head(batch, after)
                 if job is not None and (oldest is None or job.age < oldest):
                     oldest = job.age

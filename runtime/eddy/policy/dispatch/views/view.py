@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from eddy.core.slots import PreemptReason
 from eddy.policy.dispatch.views.job_view import JobView, TaskView
 from eddy.policy.dispatch.views.jobs import Jobs
 
@@ -120,9 +121,10 @@ class Configure:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """Take `slot` from its job: at once where no item runs, else at the item's boundary."""
+    """Take `slot` from its job: at once where no item runs, else at the item's boundary. `reason` is recorded."""
 
     slot: int
+    reason: PreemptReason
 
 
 @dataclass(frozen=True, slots=True)
