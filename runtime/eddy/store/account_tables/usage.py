@@ -144,7 +144,7 @@ class Usage:
         """
         found, damaged = self._values()
         self._slots = slots
-        self._today()  # what is past is read here, and not while somebody waits for a decision
+        self._read_today()  # what is past is read here, and not while somebody waits for a decision
         mark_ns = found.get(ACCOUNTED, now_ns)
         before_ns, known = found.get(ACCOUNTED_BEFORE, 0), found.get(ACCOUNTED_SLOTS, slots)
         if damaged:  # what the accounts add up to is counted again
