@@ -96,10 +96,7 @@ def engine_over(
     """An engine whose clusters are shared by a price policy; tenants' weights are in the store."""
     planner = KernelPlanner({**MODULES, **modules}, compiler(), KernelLimits(time_limit_s=1.0))
 
-    def weight_of(tenant: str) -> float:
-        return float(store.tenants.get(tenant).attributes.get("weight", 1.0))
-
-    loop = PriceLoop(POLICIES[price](), kinds(modules), weight_of, settings or PriceSettings())
+    loop = PriceLoop(POLICIES[price](), kinds(modules), store.projects.weights, settings or PriceSettings())
     applications = {CHAIN.name: CHAIN}
     every = {**MODULES, **modules}
     # Clusters of studies, which some tests run on, have no check on record.

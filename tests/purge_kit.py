@@ -15,6 +15,7 @@ import pytest
 from eddy.core.jobs import JobState
 from eddy.core.leases import LeaseRecord, LeaseState
 from eddy.core.notices import NoticeKind, Subscription
+from eddy.core.projects import Project
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.core.sessions import SessionRecord, SessionState
 from eddy.core.submission_options import Predecessor, SubmissionOptions
@@ -118,6 +119,7 @@ def furnish(store: Store, tenant: str) -> list[int]:
     told = store.notices.add(subscription)
     store.notices.add_delivery(new_delivery(told, Notice(NoticeKind.TEST, None, {"to": f"{tenant}'s"}, 1.0), 1e12))
     store.logins.change([LoginRow(f"{tenant}-cookie", tenant, f"{tenant}-hash", "token", 1e12)], [])
+    store.projects.put(Project(f"of-{len(tenant)}", 2.0, (tenant,)))
     return [first.id, waiting[0].id, *(record.id for record in several), followed.id]
 
 

@@ -137,6 +137,20 @@ def test_jobs_are_searched_and_a_view_is_kept(browser: Browser, server: Server) 
     assert said == []
 
 
+def test_the_operator_sees_projects(browser: Browser, server: Server) -> None:
+    page, said = opened(browser, server, "tenants")
+    expect(page.locator("#manage tbody tr").first).to_be_visible()
+    expect(page.locator("#projects-section")).to_be_hidden()
+    with Client(server.url, key_of(server)) as client:
+        client.add_project("vision", share=3.0, members=["ada"])
+        client.change_project("vision", add=["grace"])
+        page.reload()
+        expect(page.locator("#projects tbody tr")).to_have_text(["vision375.0 %ada, grace"])
+        expect(page.locator("#manage tr", has_text="grace")).to_contain_text("vision")
+        client.remove_project("vision")
+    assert said == []
+
+
 def test_the_operator_adds_a_tenant_bounds_it_and_makes_a_key(browser: Browser, server: Server) -> None:
     page, said = opened(browser, server, "tenants")
     page.get_by_label("Name", exact=True).fill("edsger")

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, module_import, serve
 from eddy.cli.demo import command as demo_command
-from eddy.cli.operator import app_packages, audit, backup, board, imports, maintenance, operate, tenants
+from eddy.cli.operator import app_packages, audit, backup, board, imports, maintenance, operate, projects, tenants
 from eddy.cli.pools import pool
 from eddy.cli.support import output
 from eddy.cli.tenant import (
@@ -198,6 +198,7 @@ app.add_typer(leases.app, name="lease", rich_help_panel="Jobs")
 app.add_typer(sessions.app, name="sessions", rich_help_panel="Look up")
 app.add_typer(app_packages.app, name="app", rich_help_panel="Operate")
 app.add_typer(tenants.tenant, name="tenant", rich_help_panel="Operate")
+app.add_typer(projects.app, name="project", rich_help_panel="Operate")
 app.add_typer(audit.app, name="audit", rich_help_panel="Operate")
 app.add_typer(maintenance.app, name="maintenance", rich_help_panel="Operate")
 app.add_typer(pool.app, name="pool", rich_help_panel="Operate")

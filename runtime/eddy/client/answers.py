@@ -1153,6 +1153,33 @@ class Progress(TypedDict):
     """Items of the batch; slices of a kernel."""
 
 
+class ProjectAnswer(TypedDict):
+    """Tenants that share a part of the board."""
+
+    id: str
+    """Its name."""
+    share: float
+    """Its weight among projects and tenants without one."""
+    members: list[str]
+    """Names of its tenants; their weights divide its part."""
+    entitled: float
+    """The part of the board it has now where every tenant has work, 0 to 1; 0 without tenants."""
+    used: float | None
+    """Past use of its tenants, decayed, as a part of what the board could have given, 0 to 1; null where the server
+    counts none (`--usage-half-life-days`)."""
+
+
+class ProjectList(TypedDict):
+    """Projects, by name."""
+
+    projects: list[ProjectAnswer]
+    """All of them."""
+    half_life_days: float
+    """Wall days after which past use counts half; 0 where it does not count."""
+    damaged: list[str]
+    """Names of projects whose records cannot be read: add or remove them."""
+
+
 class PurgeAnswer(TypedDict):
     """What a purge removed."""
 
@@ -1170,7 +1197,9 @@ class QuotaAnswer(TypedDict):
     quota: TenantQuota
     """Your bounds."""
     weight: float
-    """What you are entitled to where clusters are shared, relative to the others."""
+    """What you are entitled to, relative to the others, or to those of your project."""
+    project: str
+    """Your project; empty for none."""
     jobs: int
     """Jobs that have not ended."""
     blob_bytes: int

@@ -224,7 +224,7 @@ class Live:
             self.store.tenants.put(TenantRecord(user, key_hash=user, attributes={"weight": weights[user]}))
         settings = PriceSettings(quantum_s, epoch_s=EPOCHS * quantum_s, configure_s=configure_s)
         named = {name: profile.configurations[name] for name in {begin, *choices}}
-        self.loop = PriceLoop(policy, cluster_kinds(modules), weights.__getitem__, settings, named)
+        self.loop = PriceLoop(policy, cluster_kinds(modules), self.store.projects.weights, settings, named)
         self.loop.offers.wanted = dict(named[begin])
         planner = KernelPlanner(modules, compiler or Compiler(), KernelLimits(time_limit_s=1.0))
         self.engine = Engine(

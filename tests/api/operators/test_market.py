@@ -25,7 +25,12 @@ def live_loop() -> PriceLoop:
     """Two tenants for three epochs on one cluster of four cores."""
     weights = {"ada": 1.0, "bob": 3.0}
     kinds = {"gpu_4c": ClusterKind(4, 4, 1e8)}
-    loop = PriceLoop(POLICIES["market"](), kinds, lambda name: weights.get(name, 1.0), PriceSettings(epoch_s=0.1))
+    loop = PriceLoop(
+        POLICIES["market"](),
+        kinds,
+        lambda names: {name: weights.get(name, 1.0) for name in names},
+        PriceSettings(epoch_s=0.1),
+    )
     account = CoreAccount([None] * 4)
     loop.attach({2: account})
     spread = CorePartition("k", {"gpu_4c": KernelVariant(CHAIN, 100, 4)})

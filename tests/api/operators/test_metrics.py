@@ -69,7 +69,7 @@ class Market:
     def snapshot_epochs(self) -> tuple[None, tuple[()]]:
         return None, ()
 
-    def weight_of(self, tenant: str) -> float:
+    def weight_beside(self, tenant: str) -> float:
         return 1.0
 
 

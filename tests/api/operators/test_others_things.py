@@ -15,6 +15,7 @@ import pytest
 from eddy.core.frames import pack_frame
 from eddy.core.leases import LeaseRecord
 from eddy.core.notices import NoticeKind, Subscription
+from eddy.core.projects import Project
 from eddy.core.sessions import SessionRecord
 from eddy.store import Store
 from eddy.store.tables.notices import Notice, new_delivery
@@ -29,6 +30,7 @@ NO_NUMBER = 4_000_000
 OPERATORS = {
     *("add_app", "add_tenant", "change_tenant", "remove_tenant", "purge_jobs"),
     *("drain_slot", "set_policy", "set_price_policy", "plan_maintenance", "cancel_maintenance"),
+    *("add_project", "change_project", "remove_project"),
 }
 """These take 403 before anything is looked up."""
 OWN = {
@@ -72,10 +74,13 @@ async def things(server: Any) -> Things:
     lease = server.store.leases.add(lambda name: LeaseRecord(0, name, "ada"), 1)
     hers |= {"lease": lease.id}
     hers |= {"subscription": "n1", "delivery": message.id, "window": "w1", "session": session.id}
-    hers |= {"sha256": BLOB, "upload": UPLOAD, "key": key.json()["id"], "tenant": "ada"}
+    hers |= {"sha256": BLOB, "upload": UPLOAD, "key": key.json()["id"], "tenant": "ada", "project": "vision"}
+    server.store.projects.put(Project("vision", 1.0, ("ada",)))
     nobodys = {"job": str(NO_NUMBER), "held": str(NO_NUMBER), "array": str(NO_NUMBER)}
     nobodys |= {"subscription": "n0", "delivery": "msg_0", "window": "w0", "session": "s0", "lease": "l0"}
-    return Things(hers, {**nobodys, "sha256": NO_BLOB, "upload": NO_BLOB, "key": "k0", "tenant": "eve"})
+    return Things(
+        hers, {**nobodys, "sha256": NO_BLOB, "upload": NO_BLOB, "key": "k0", "tenant": "eve", "project": "chips"}
+    )
 
 
 def operations(server: Any) -> Iterator[tuple[str, str, str]]:
@@ -113,6 +118,8 @@ def wanted(name: str, path: str, thing: dict[str, str]) -> list[dict[str, Any]]:
         "add_app": [{"json": {"application": "mine"}}],
         "add_tenant": [{"json": {"id": "ada"}}],
         "change_tenant": [{"json": {"weight": 2}}],
+        "add_project": [{"json": {"id": thing["project"]}}],
+        "change_project": [{"json": {"share": 2}}],
         "purge_jobs": [{"json": {"older_than_s": 0, "tenant": thing["tenant"]}}],
         "drain_slot": [{"json": {"drained": True}}],
         "build_program": [{"json": {"source": "kernel void f(void) {}"}}],

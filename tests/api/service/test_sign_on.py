@@ -21,16 +21,17 @@ from eddy.api.access.identity_provider import (
     new_verifier,
 )
 from eddy.api.access.provider_calls import AT_ONCE, MOST_WAITING
-from eddy.api.access.roles import RoleRules
+from eddy.api.access.roles import Role, RoleRules
 from eddy.api.access.sessions import COOKIE, HEADER
 from eddy.api.access.sign_on_flows import CODE_LIFE_S, LIFE_S, MAX_KEPT, SignOnFlows
 from eddy.api.http.problems import Forbidden
 from eddy.core.errors import InvalidRequest, Unauthorized
+from eddy.core.projects import Project
 from eddy.core.tenants import KeyScope
 from provider_kit import CLIENT, SECRET, Provider
 
 pytestmark = pytest.mark.anyio
-RULES = RoleRules.parse("groups", "admins", "lab=ada, class=grace", "guests")
+RULES = RoleRules.parse("groups", "admins", "lab=ada, class=grace", "guests", "vision-lab=vision")
 HERE = "http://127.0.0.1"
 SIGN_ON = "/v1/session/sign-on"
 
@@ -245,6 +246,24 @@ async def test_a_tenant_that_is_not_there_is_named(start: Any, provider: Provide
     async with browser(server) as client:
         answer = await log_in(client)
         assert (answer.status_code, "nobody-yet" in answer.json()["detail"]) == (403, True)
+
+
+async def test_groups_of_a_project_act_for_the_tenants_it_has_now(server: Any, provider: Provider) -> None:
+    rules, members = RULES, server.store.projects.members
+    for claims in ({"groups": ["vision-lab"]}, {"groups": ["vision-lab", "guests"]}):
+        with pytest.raises(Forbidden):
+            rules.role(claims, "", members)
+    server.store.projects.put(Project("vision", 1.0, ("ada", "grace")))
+    assert rules.role({"groups": ["vision-lab"]}, "", members) == Role("ada", KeyScope.TENANT)
+    assert rules.role({"groups": ["vision-lab", "guests"]}, "grace", members) == Role("grace", KeyScope.READ)
+    assert rules.role({"groups": ["class", "vision-lab"]}, "", members).tenant == "grace", "a tenant's own group first"
+    provider.claims["groups"] = ["vision-lab"]
+    async with browser(server) as client:
+        await log_in(client, "?tenant=grace")
+        assert (await client.get("/v1/session")).json()["tenant"] == "grace"
+    server.store.projects.put(Project("vision", 1.0, ("ada",)))
+    with pytest.raises(Forbidden):
+        rules.role({"groups": ["vision-lab"]}, "grace", members)
 
 
 async def test_many_log_ins_of_a_tenant_end_the_oldest_of_them(

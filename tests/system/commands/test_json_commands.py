@@ -58,6 +58,10 @@ app add {here}/bitstreams/applications/chain.yaml
 tenant add grace
 tenant set grace --weight 2
 tenant list
+project add vision --member grace
+project set vision --share 2 --drop grace
+project list
+project remove vision
 tenant remove grace --cancel
 purge --days 30
 key add -> key={id}

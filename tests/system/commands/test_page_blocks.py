@@ -13,6 +13,7 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,11 +74,12 @@ PLAN: dict[str, list[str]] = {
     "dashboard": [],
     "import-packages": [BOARD, BOARD],
     "install": [REGISTRY, REGISTRY, REGISTRY, REGISTRY, RUN, REGISTRY],
+    "jupyterhub": [SHOWN, RUN, RUN],
     "lease-a-slot": [RUN, RUN, RUN, RUN, RUN],
     "maintenance": [RUN],
     "monitor": [SHOWN, RUN],
     "notices": [RUN, RUN, RUN, RUN, RUN, RUN],
-    "operate": [RUN, RUN, RUN, RUN, RUN, RUN, RUN, SHOWN, RUN, ROOT_USER, RUN],
+    "operate": [RUN, RUN, RUN, RUN, RUN, RUN, RUN, RUN, SHOWN, RUN, ROOT_USER, RUN],
     "pool": [MACHINES] * 4 + [WALKED] * 9 + [MACHINES] * 3,
     "sign-bitstreams": [RUN, RUN, RUN, RUN],
     "sign-on": [RUN, MACHINES],
@@ -355,19 +357,23 @@ def test_operate(lab: Lab) -> None:
     made = next(each["id"] for each in lab.asked("key", "list")["keys"] if each["label"] == "the lab's screen")
     lab.typist.type(f"eddy key rotate {made} --grace-s 3600\neddy key revoke {made}")
     assert "k5c0ffee5c0ff --grace-s 3600" in text_of("operate", 2)
-    lab.typed("operate", 3)
-    assert (lab.folder / "november.csv").read_text().startswith("day,")
+    known = {each["id"] for each in lab.asked("tenant", "list")["tenants"]}
+    lab.typist.type("\n".join(f"eddy tenant add {name}" for name in ("ada", "kim", "grace") if name not in known))
+    said = lab.typed("operate", 3)
+    assert "ada, grace" in said
     lab.typed("operate", 4)
-    lab.typed("operate", 5, ("--tenant ada", "--tenant operated"))
+    assert (lab.folder / "november.csv").read_text().startswith("day,")
+    lab.typed("operate", 5)
+    lab.typed("operate", 6, ("--tenant ada", "--tenant operated"))
     assert lab.typist.served[0].api.max_output_bytes == 16 << 30
     assert [each.api.retention.max_jobs for each in lab.typist.served] == [0, 0, 100_000]
-    lab.typed("operate", 6, ("remove ada                 # refused while she has unfinished jobs\neddy", "list\neddy"),
+    lab.typed("operate", 7, ("remove ada                 # refused while she has unfinished jobs\neddy", "list\neddy"),
               ("remove ada --cancel", "remove operated --cancel"))  # fmt: skip
     lab.typist.environment["EDDY_DATA"] = data_of(lab)
-    said = lab.typed("operate", 8)
+    said = lab.typed("operate", 9)
     head = re.search(r"\b\d+:[0-9a-f]{16,}", said)
     assert head is not None
-    lab.typed("operate", 10, ("17:5f3a...", head[0]))
+    lab.typed("operate", 11, ("17:5f3a...", head[0]))
 
 
 def test_sign_bitstreams(lab: Lab) -> None:
@@ -401,10 +407,26 @@ def test_sign_on_settings(lab: Lab) -> None:
     text = text_of("sign-on", 0).replace("/etc/eddy/oidc-secret", f"{lab.folder}/secret")
     told = yaml.safe_load(text)
     assert told["oidc_tenants"] == "students=class, ada-lab=ada"
+    assert told["oidc_projects"] == "vision-lab=vision"
     from eddy.api.access.identity_provider import OidcSettings
     from eddy.settings import SETTINGS
 
     assert OidcSettings.read({**{name: each.default for name, each in SETTINGS.items()}, **told}).issuer
+
+
+def test_jupyterhub(lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.typed("jupyterhub", 1, ("add ada", "add hubs-ada"), ("add class", "add hubs-class"))
+    hub = lab.typist.served[0].api.hub
+    assert (hub.api, hub.service) == ("http://127.0.0.1:8081/hub/api", "eddy")
+    assert [hub.tenant("ada", ["students"]), hub.tenant("kim", ["students"]), hub.tenant("kim", [])] == [
+        "ada",
+        "class",
+        "",
+    ]
+    for name in ("EDDY_URL", "EDDY_KEY"):
+        monkeypatch.setenv(name, lab.typist.environment[name])
+    exec(textwrap.dedent(text_of("jupyterhub", 2)), {})
+    assert capsys.readouterr().out == "operator\n"
 
 
 def test_first_job(lab: Lab) -> None:

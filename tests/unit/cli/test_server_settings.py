@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eddy.api.access.hub_tokens import HubSettings
 from eddy.api.access.identity_provider import OidcSettings
 from eddy.api.access.roles import RoleRules
 from eddy.cli.boards.serve import serve
@@ -25,7 +26,7 @@ from unit.api.test_settings_defaults import NAMES
 ELSEWHERE = {"config", "pool", "pool_creds", "pool_name", "pool_width"}
 """Of the configuration file, and of the pool's agent, which runs beside the server."""
 MAIL = {f"smtp_{name}" for name in ("host", "port", "security", "user", "password_file", "from")}
-PEOPLE = {name for name in SETTINGS if name.startswith("oidc_")} | {"public_url"}
+PEOPLE = {name for name in SETTINGS if name.startswith(("oidc_", "hub_"))} | {"public_url"}
 TOGETHER = {
     *PEOPLE,
     "tls_cert",
@@ -81,13 +82,25 @@ def test_what_is_said_of_the_provider_is_where_its_name_says(tmp_path: Path) -> 
     (tmp_path / "secret").write_text("s3cret")
     said = {"oidc_issuer": "https://login.lab/", "oidc_client_id": "eddy", "public_url": "https://eddy.lab"}
     said |= {"oidc_secret_file": str(tmp_path / "secret"), "oidc_scopes": "openid", "oidc_groups_claim": "roles"}
-    said |= {"oidc_operators": "admins", "oidc_tenants": "lab=ada", "oidc_readers": "guests"}
+    said |= {
+        "oidc_operators": "admins",
+        "oidc_tenants": "lab=ada",
+        "oidc_readers": "guests",
+        "oidc_projects": "v=vision",
+    }
     found = server_settings({**DEFAULTS, **said}).api.oidc
-    rules = RoleRules("roles", frozenset({"admins"}), (("lab", "ada"),), frozenset({"guests"}))
+    rules = RoleRules("roles", frozenset({"admins"}), (("lab", "ada"),), frozenset({"guests"}), (("v", "vision"),))
     assert found == OidcSettings(
         "https://login.lab", "eddy", str(tmp_path / "secret"), "openid", "https://eddy.lab", rules
     )
     assert server_settings(DEFAULTS).api.oidc == OidcSettings()
+
+
+def test_what_is_said_of_the_hub_is_where_its_name_says() -> None:
+    said = {"hub_api": "https://hub.lab/hub/api", "hub_service": "board", "hub_users": "kim=ada", "hub_groups": "g=lab"}
+    found = server_settings({**DEFAULTS, **said}).api.hub
+    assert found == HubSettings("https://hub.lab/hub/api", "board", (("kim", "ada"),), (("g", "lab"),))
+    assert server_settings(DEFAULTS).api.hub == HubSettings()
 
 
 def test_what_is_said_of_notices_is_where_its_name_says(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from eddy.core.jobs import JobState
 from eddy.core.leases import LeaseRecord
 from eddy.core.maintenance import MaintenanceWindow
 from eddy.core.notices import NoticeKind, Subscription
+from eddy.core.projects import Project
 from eddy.core.sessions import SessionRecord
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
@@ -129,6 +130,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         told = store.notices.add(Subscription("n1", TENANT, "https://hooks.example.org", (NoticeKind.TEST,)))
         store.notices.add_delivery(new_delivery(told, Notice(NoticeKind.TEST, None, {}, 1.0), 1e12))
         store.logins.change([LoginRow("5f" * 32, TENANT, "cd" * 32, "token", 1e12)], [])
+        store.projects.put(Project("vision", 2.0, (TENANT,)))
         store.maintenance.add(MaintenanceWindow("w1", "a new fan", 1e12, 1e12 + 60), 1.0)
         with store.database.transaction() as db:
             db.execute("INSERT INTO program VALUES (4, '{}')")

@@ -31,7 +31,18 @@ from purge_kit import (
     tables,
 )
 
-NAMELESS = {"sqlite_sequence", "slot", "meta", "purged", "purged_to", "result", "removed", "sample", "maintenance"}
+NAMELESS = {
+    "sqlite_sequence",
+    "slot",
+    "meta",
+    "purged",
+    "purged_to",
+    "result",
+    "removed",
+    "sample",
+    "maintenance",
+    "project",
+}
 """Tables in which nothing names a tenant before it is removed: `furnish` leaves its name in all others."""
 
 

@@ -73,7 +73,7 @@ class OidcSettings:
         Raises:
             InvalidRequest: They do not go together, or one cannot be read.
         """
-        names = ("oidc_groups_claim", "oidc_operators", "oidc_tenants", "oidc_readers")
+        names = ("oidc_groups_claim", "oidc_operators", "oidc_tenants", "oidc_readers", "oidc_projects")
         found = cls(
             issuer=told["oidc_issuer"].rstrip("/"),
             client_id=told["oidc_client_id"],

@@ -83,6 +83,10 @@ class OpenStreams:
             if not mine:
                 self._open.pop(credential, None)
 
+    def keys_in_use(self) -> list[str]:
+        """Names of the keys of streams that are open."""
+        return [credential.key for credential in self._open]
+
     def is_authorized(self, credential: Credential) -> bool:
         """Whether a request with it would be taken."""
         try:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from eddy.core.tenants import KeyScope
 
 OPERATOR = "operator"
 """The tenant of operators."""
-_TENANT = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+Members = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +40,37 @@ class RoleRules:
         operators: Groups of operators.
         tenants: Tenants by group, in the order in which they are looked for.
         readers: Groups whose members only look, at what the tenant they are in may look at.
+        projects: Projects by group, in the order in which they are looked for.
     """
 
     claim: str = "groups"
     operators: frozenset[str] = frozenset()
     tenants: tuple[tuple[str, str], ...] = ()
     readers: frozenset[str] = frozenset()
+    projects: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def parse(cls, claim: str, operators: str, tenants: str, readers: str) -> RoleRules:
+    def parse(cls, claim: str, operators: str, tenants: str, readers: str, projects: str = "") -> RoleRules:
         """Read the settings.
 
         Raises:
             InvalidRequest: One cannot be read.
         """
-        pairs = []
-        for word in _words(tenants):
-            group, given, tenant = word.rpartition("=")
-            if not given or not group.strip() or not _TENANT.fullmatch(tenant.strip()):
-                allowed = "GROUP=TENANT, with commas between"
-                message = f"--oidc-tenants has {word!r:.80}; give {allowed}."
-                raise InvalidRequest(message, field="oidc_tenants", allowed=allowed)
-            pairs.append((group.strip(), tenant.strip()))
-        return cls(claim, frozenset(_words(operators)), tuple(pairs), frozenset(_words(readers)))
+        return cls(
+            claim,
+            frozenset(_words(operators)),
+            parse_pairs("oidc_tenants", tenants, "GROUP=TENANT"),
+            frozenset(_words(readers)),
+            parse_pairs("oidc_projects", projects, "GROUP=PROJECT"),
+        )
 
-    def role(self, claims: Mapping[str, Any], wanted: str = "") -> Role:
+    def role(self, claims: Mapping[str, Any], wanted: str = "", members: Members = lambda _: ()) -> Role:
         """What the owner of an ID token may do.
 
         Args:
             claims: Of the token, which was checked.
             wanted: The tenant that is asked for; "" for the first that fits.
+            members: Tenants of a project, by its name.
 
         Raises:
             Forbidden: Nothing, or not for that tenant.
@@ -77,6 +79,8 @@ class RoleRules:
         found = [Role(OPERATOR, KeyScope.OPERATOR)] if groups & self.operators else []
         scope = KeyScope.READ if groups & self.readers else KeyScope.TENANT
         found += [Role(tenant, scope) for group, tenant in self.tenants if group in groups]
+        mine = [project for group, project in self.projects if group in groups]
+        found += [Role(tenant, scope) for project in mine for tenant in members(project)]
         role = next((each for each in found if wanted in ("", each.tenant)), None)
         if role is None:
             where = f" for tenant {wanted}" if wanted else ""
@@ -94,6 +98,28 @@ class RoleRules:
         if isinstance(value, str):
             return frozenset([value])
         return frozenset(each for each in value if isinstance(each, str)) if isinstance(value, list) else frozenset()
+
+
+def parse_pairs(setting: str, text: str, form: str) -> tuple[tuple[str, str], ...]:
+    """Names by what leads to them, as settings have them.
+
+    Args:
+        setting: Name of the setting.
+        text: Its value.
+        form: What a pair looks like, as ``GROUP=TENANT``.
+
+    Raises:
+        InvalidRequest: It cannot be read.
+    """
+    pairs = []
+    for word in _words(text):
+        given, equals, name = word.rpartition("=")
+        if not equals or not given.strip() or not _NAME.fullmatch(name.strip()):
+            allowed = f"{form}, with commas between"
+            message = f"--{setting.replace('_', '-')} has {word!r:.80}; give {allowed}."
+            raise InvalidRequest(message, field=setting, allowed=allowed)
+        pairs.append((given.strip(), name.strip()))
+    return tuple(pairs)
 
 
 def _words(text: str) -> list[str]:

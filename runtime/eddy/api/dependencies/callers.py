@@ -16,7 +16,7 @@ from eddy.api.access.sessions import COOKIE, HEADER
 from eddy.api.dependencies.context import Context
 from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
 from eddy.api.http.problems import Forbidden
-from eddy.core.errors import Unauthorized
+from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 
 
@@ -88,11 +88,13 @@ async def caller(
     Raises:
         Unauthorized: No key, or one nobody has, or that has ended.
         Forbidden: A session's request that changes something does not carry the session's token; or the key only reads.
-        RateLimited: Its tenant makes too many requests.
+        RateLimited: Its tenant makes too many requests, or its address has sent too many tokens that nobody knows.
+        ProviderUnreachable: It may be a token of the hub, which cannot be asked.
     """
     response.headers["Cache-Control"] = "no-store"
     if credentials is not None:
-        tenant = identify(context, request.method, request.scope["path"], credentials.credentials)
+        key = await _key_of(context, request, credentials.credentials)
+        tenant = _noted(*_allowed(context, request.method, request.scope["path"], key))
     else:
         session = session_of(context.sessions, cookie, request.method, request.headers.get(HEADER, ""))
         key = _valid(context, session.key_hash)
@@ -101,20 +103,26 @@ async def caller(
     return tenant
 
 
-def identify(context: Context, method: str, path: str, key: str) -> TenantRecord:
-    """Whose key it is, where the key may do this.
-
-    Args:
-        context: The server's.
-        method: Of the request.
-        path: Of the request.
-        key: As it was sent.
+async def _key_of(context: Context, request: Request, sent: str) -> ApiKey:
+    """The key that was sent, or what a token of the hub is taken for.
 
     Raises:
         Unauthorized: Nobody's, or it has ended.
-        Forbidden: It only reads.
+        Forbidden: A token of the hub that opens nothing here.
+        RateLimited: Too many tokens that nobody knows came from there.
+        ProviderUnreachable: The hub cannot be asked.
     """
-    return _noted(*_allowed(context, method, path, _valid(context, context.hasher.hash(key))))
+    key_hash = context.hasher.hash(sent)
+    if context.hub is not None and context.store.keys.by_hash(key_hash) is None:
+        found = await context.hub.key(sent, request.client.host if request.client else "")
+        try:
+            context.store.tenants.get(found.tenant)
+            context.store.tenants.check_name_reusable(found.tenant)
+        except (NotFound, Conflict):
+            message = f"The hub's user leads to tenant {found.tenant}, which is not there: ask the operator."
+            raise Forbidden(message, field="Authorization") from None
+        return found
+    return _valid(context, key_hash)
 
 
 def _allowed(context: Context, method: str, path: str, key: ApiKey) -> tuple[ApiKey, TenantRecord]:

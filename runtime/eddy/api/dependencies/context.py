@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
+from eddy.api.access.hub_tokens import HubSettings, HubTokens
 from eddy.api.access.identity_provider import IdentityProvider, OidcSettings
 from eddy.api.access.keys import KeyHasher
 from eddy.api.access.open_streams import OpenStreams
@@ -48,6 +49,7 @@ class ApiSettings:
     uploads: UploadLimits = field(default_factory=UploadLimits)
     notices: NoticeSettings = field(default_factory=NoticeSettings)
     oidc: OidcSettings = field(default_factory=OidcSettings)
+    hub: HubSettings = field(default_factory=HubSettings)
 
 
 @dataclass(slots=True)
@@ -75,6 +77,7 @@ class Context:
         running: Whether the hypervisor's loop has been started.
         provider: Vouches for people; None where they log in with keys alone.
         provider_calls: Calls to it.
+        hub: Tokens of a JupyterHub; None where keys alone are taken.
         flows: Log-ins at the provider that are not over.
         signing_on: Held between looking at the keys there are and making one for somebody who was vouched for.
         hurried: Subscriptions whose messages are sent though their receivers failed a moment ago.
@@ -98,6 +101,7 @@ class Context:
     rendered: RenderedJobs = field(default_factory=RenderedJobs)
     provider: IdentityProvider | None = None
     provider_calls: ProviderCalls = field(default_factory=ProviderCalls)
+    hub: HubTokens | None = None
     flows: SignOnFlows = field(default_factory=SignOnFlows)
     signing_on: Lock = field(default_factory=Lock)
     hurried: set[str] = field(default_factory=set)

@@ -140,7 +140,7 @@ KINDS: Mapping[str, ProblemEntry] = MappingProxyType(
             503, "The pool cannot be reached", "Start its NATS servers, then repeat the request."
         ),
         "provider-unreachable": ProblemEntry(
-            503, "The identity provider cannot be asked", "Try again soon; `detail` says what is wrong."
+            503, "The identity provider, or the hub, cannot be asked", "Try again soon; `detail` says what is wrong."
         ),
         "pool-refused": ProblemEntry(
             503, "The pool's servers refuse this", "`detail` says why; their operator can help."

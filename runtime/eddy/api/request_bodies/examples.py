@@ -248,6 +248,7 @@ QUOTA: dict[str, Any] = {
     "tenant": "ada",
     "quota": TENANT["quota"],
     "weight": 1.0,
+    "project": "vision",
     "jobs": 1,
     "blob_bytes": 16384,
     "slot_s": 0.0155,
@@ -435,3 +436,5 @@ PROFILE: dict[str, Any] = {
     ],
     "unknown": ["Source lines: cores count what they do by cause, not by instruction."],
 }
+
+PROJECT: dict[str, Any] = {"id": "vision", "share": 2.0, "members": ["ada", "grace"], "entitled": 0.4, "used": 0.31}

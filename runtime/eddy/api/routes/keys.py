@@ -9,6 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
+from eddy.api.access.hub_tokens import NAMED
 from eddy.api.access.keys import new_key
 from eddy.api.answers.rendering import key_answer
 from eddy.api.answers.schemas import KeyList, KeyMade
@@ -54,6 +55,7 @@ async def list_keys(context: Ctx, viewer: Caller, tenant: _Whose = "") -> KeyLis
 )
 def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Caller) -> KeyMade:
     """The key is in this answer and nowhere else. With `replaces`, that one is revoked, `grace_s` from now."""
+    _check_lasting()
     now = time.time()
     with _changing:
         old = _mine(context, viewer, body.replaces) if body.replaces is not None else None
@@ -89,12 +91,23 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
 )
 def revoke_key(key: _KeyId, context: Ctx, viewer: Caller) -> Response:
     """It is no good from now on, nor are sessions that were opened with it."""
+    _check_lasting()
     with _changing:
         ended = revoke_after(_mine(context, viewer, key), time.time())
         _check_left(context, [ended], time.time())
         record_action(context, viewer, "revoke-key", tenant=ended.tenant, revoked=key)
         context.writer.keys.put(ended)
     return Response(status_code=204)
+
+
+def _check_lasting() -> None:
+    """Check that a request came with a key, or a session of one.
+
+    Raises:
+        Forbidden: It came with a token of the hub, which may end at any time: what it makes would not.
+    """
+    if key_in_use.get().startswith(NAMED):
+        raise Forbidden("Tokens of the hub make and end no keys: use a key.", field="Authorization")
 
 
 def _mine(context: Context, viewer: TenantRecord, key: str) -> ApiKey:

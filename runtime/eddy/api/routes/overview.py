@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""`/v1/overview`: the board at a glance."""
+"""`/v1/overview`, `/v1/slots`: what the board does now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi import APIRouter
 
 from eddy.api.answers.overview import ENDED, JOBS, SESSIONS, LeaseGlance, Overview, SessionGlance, Span, TenantLoad
 from eddy.api.answers.rendering import job_answer, slot_answer
-from eddy.api.answers.schemas import Job
+from eddy.api.answers.schemas import Job, SlotList
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import outlook_of, read
@@ -24,7 +24,7 @@ from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.store import Store
 from eddy.store.db.numbers import Numbers
 
-router = APIRouter(prefix="/v1/overview", tags=["slots"])
+router = APIRouter(prefix="/v1", tags=["slots"])
 ENTRIES = 600
 """Entries of the event log that are looked through for what happened in slots."""
 _KINDS: dict[JobEventKind, Literal["load", "item"]] = {
@@ -36,11 +36,22 @@ _KINDS: dict[JobEventKind, Literal["load", "item"]] = {
 _FAILED = (JobEventKind.CONFIGURATION_FAILED, JobEventKind.ITEM_FAILED)
 
 
-@router.get("", operation_id="overview", response_model=Overview, summary="The board at a glance")
+@router.get("/overview", operation_id="overview", response_model=Overview, summary="The board at a glance")
 async def show(context: Ctx, viewer: Caller) -> Overview:
     """Slots, jobs under way and ended last, what slots did of late: what the dashboard and `eddy top` show."""
     outlook = await outlook_of(context)
     return await read(context, partial(_overview, context, viewer, outlook))
+
+
+@router.get("/slots", operation_id="list_slots", response_model=SlotList, summary="List slots")
+async def list_slots(context: Ctx, viewer: Caller) -> SlotList:
+    """Every slot, by index; what another tenant does in one does not show."""
+    statuses = sorted(context.hypervisor.slots(), key=lambda status: status.slot)
+    return SlotList(
+        computes=context.hypervisor.computes_results,
+        now_s=context.hypervisor.now_s(),
+        slots=[slot_answer(status, context.store.numbers, viewer) for status in statuses],
+    )
 
 
 def _overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | None = None) -> Overview:

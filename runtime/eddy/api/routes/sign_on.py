@@ -113,7 +113,8 @@ def _let_in(http: Request, context: Context, flow: Flow, claims: Mapping[str, An
         QuotaExceeded: The tenant has too many keys.
     """
     provider = _provider(context)
-    role, label = provider.settings.rules.role(claims, flow.tenant), _label(claims)
+    members = context.store.projects.members
+    role, label = provider.settings.rules.role(claims, flow.tenant, members), _label(claims)
     _check_tenant(context, role)
     if flow.port:
         granted = context.flows.grant(role, label, flow.challenge)

@@ -36,7 +36,8 @@ class QuotaAnswer(Answer):
 
     tenant: str = Field(description="Who you are.")
     quota: TenantQuota = Field(description="Your bounds.")
-    weight: float = Field(description="What you are entitled to where clusters are shared, relative to the others.")
+    weight: float = Field(description="What you are entitled to, relative to the others, or to those of your project.")
+    project: str = Field(description="Your project; empty for none.")
     jobs: int = Field(description="Jobs that have not ended.")
     blob_bytes: int = Field(description="Bytes of blobs kept, and on their way, and of outputs that you hold.")
     slot_s: float = Field(description="Board seconds of slots held today (UTC).")
@@ -86,11 +87,11 @@ def _quota(context: Context, tenant: str) -> QuotaAnswer:
     store = context.store
     record = store.tenants.get(tenant)
     slot_s, core_s = store.usage.today_s(tenant)
-    weight = record.attributes.get("weight", 1.0)
     return QuotaAnswer(
         tenant=tenant,
         quota=tenant_answer(record).quota,
-        weight=float(weight) if isinstance(weight, (int, float)) else 1.0,
+        weight=store.tenants.weight(tenant),
+        project=store.projects.of(tenant),
         jobs=sum(store.jobs.unfinished_by_tenant().get(tenant, {}).values()),
         blob_bytes=store.blobs.ledger.tenant_bytes(tenant),
         slot_s=slot_s,

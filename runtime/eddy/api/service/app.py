@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from fastapi_offline import FastAPIOffline
 
+from eddy.api.access.hub_tokens import HubTokens, JupyterHub, KeysAndTokens
 from eddy.api.access.identity_provider import IdentityProvider
 from eddy.api.access.keys import KeyHasher
 from eddy.api.access.open_streams import OpenStreams
@@ -52,10 +53,10 @@ from eddy.api.routes import (
     overview,
     partial,
     profiles,
+    projects,
     session,
     sessions,
     sign_on,
-    slots,
     system,
     usage,
 )
@@ -97,7 +98,6 @@ def routes(kinds: Mapping[str, KindView] = VIEWS) -> list[APIRoute]:
         blobs,
         partial,
         apps,
-        slots,
         market,
         overview,
         history,
@@ -109,6 +109,7 @@ def routes(kinds: Mapping[str, KindView] = VIEWS) -> list[APIRoute]:
         usage,
         events,
         admin,
+        projects,
         operate,
         audit,
         notices,
@@ -131,6 +132,7 @@ def compose(
 ) -> Context:
     """Put one server's parts together; the arguments are those of `create_app`."""
     settings, sessions = settings or ApiSettings(), Sessions(keeper=store.logins)
+    hub = HubTokens(JupyterHub(settings.hub)) if settings.hub.api else None
 
     def encode(events: Sequence[JobEvent]) -> bytes:
         return words(events, store.numbers)
@@ -145,10 +147,11 @@ def compose(
         views_with(kinds),
         Uploads(settings.uploads),
         InFlightRequests(settings.connections),
-        OpenStreams(store.keys, sessions),
+        OpenStreams(store.keys if hub is None else KeysAndTokens(store.keys, hub), sessions),
         EventFanout(hypervisor.followers, store, encode, HEARTBEAT.encode(), lambda: context.settings.heartbeat_s),
         sessions,
         provider=IdentityProvider(settings.oidc) if settings.oidc.issuer else None,
+        hub=hub,
     )
     return context
 
@@ -187,6 +190,8 @@ def create_app(
             group.start_soon(CalendarService(context).run)
             group.start_soon(NoticeService(context).run)
             group.start_soon(context.open_streams.watch)
+            if context.hub is not None:
+                group.start_soon(context.hub.watch, context.open_streams.keys_in_use)
             clock = ClockJumpDetector(time.time, time.monotonic)
             group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), clock)
             group.start_soon(tell_manager, Notifier())

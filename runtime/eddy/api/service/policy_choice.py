@@ -70,4 +70,4 @@ def price_loop(
     watch = watch_for(board, kinds, path, needed=needed or policy.traits.by_progress)
     named = load_profile(profile).configurations if profile in profile_names() else {}
     least = partial(promised_progress, store)
-    return PriceLoop(policy, kinds, store.tenants.weight, settings, named, watch, least)
+    return PriceLoop(policy, kinds, store.projects.weights, settings, named, watch, least)

@@ -85,6 +85,7 @@ class ServerSettings:
     packages: PackageTrust = field(default_factory=PackageTrust)
     unchecked_modules: str = "refuse"
     tenant_memory: float = MOST_PART
+    usage_half_life_days: float = 0.0
     lease_rules: LeaseRules = field(default_factory=LeaseRules)
     trusted_keys: Path | None = None
     pooled: bool = False
@@ -136,7 +137,7 @@ class Server:
                 undo.callback(end)
             data = DataFolder(settings.data)
             undo.callback(data.close)
-            self.store = Store(data.database)
+            self.store = Store(data.database, half_life_days=settings.usage_half_life_days)
             undo.callback(self.store.close)
             self._hasher = KeyHasher(load_secret(data.secret, data.first_start))
             if data.first_start:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eddy.api.access.hub_tokens import HubSettings
 from eddy.api.access.identity_provider import OidcSettings
 from eddy.api.access.uploads import UploadLimits
 from eddy.api.dependencies.context import ApiSettings
@@ -55,6 +56,7 @@ def server_settings(told: Mapping[str, Any]) -> ServerSettings:
         traces=told["traces"],
         trusted_keys=_path(told["trusted_keys"]),
         tenant_memory=told["tenant_memory"],
+        usage_half_life_days=told["usage_half_life_days"],
         lease_rules=LeaseRules(told["lease_idle_s"], told["lease_notice_s"], told["lease_part"]),
         pooled=bool(told["pool"]),
         tls=TlsFiles.named(told["tls_cert"], told["tls_key"]),
@@ -83,6 +85,7 @@ def _api_settings(told: Mapping[str, Any]) -> ApiSettings:
         ),
         notices=NoticeSettings.read(told),
         oidc=_oidc(told),
+        hub=HubSettings.read(told),
     )
 
 

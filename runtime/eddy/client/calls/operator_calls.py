@@ -1,9 +1,9 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""What only an operator's key may ask for: slots, policies, tenants, the audit log."""
+"""What only an operator's key may ask for: slots, policies, tenants, projects, the audit log."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eddy.client import answers
@@ -127,6 +127,47 @@ class OperatorCalls(Caller):
         return self.transport.read_answer(
             answers.TenantLeaving, "DELETE", f"/v1/admin/tenants/{quote_segment(name)}", params=params
         )
+
+    @call
+    def projects(self) -> Operation[answers.ProjectList]:
+        """Every project, with what it is entitled to and used (operators)."""
+        return self.transport.read_answer(answers.ProjectList, "GET", "/v1/projects")
+
+    @call
+    def add_project(
+        self, name: str, *, share: float = 1.0, members: Sequence[str] = ()
+    ) -> Operation[answers.ProjectAnswer]:
+        """Add a project (operators): tenants that have a part of the board together.
+
+        Raises:
+            NotFound: One of the tenants is not there.
+            Conflict: There is one of that name, or a tenant is in another project.
+        """
+        body = {"id": name, "share": share, "members": list(members)}
+        return self.transport.read_answer(answers.ProjectAnswer, "POST", "/v1/projects", body=body)
+
+    @call
+    def change_project(
+        self, name: str, *, share: float | None = None, add: Sequence[str] = (), drop: Sequence[str] = ()
+    ) -> Operation[answers.ProjectAnswer]:
+        """Change a project's share, and who is in it (operators); what is left out stays.
+
+        Raises:
+            NotFound: There is no such project, or no such tenant.
+            Conflict: A tenant is in another project.
+        """
+        body = {"share": share, "add": list(add), "drop": list(drop)}
+        path = f"/v1/projects/{quote_segment(name)}"
+        return self.transport.read_answer(answers.ProjectAnswer, "PATCH", path, body=body)
+
+    @call
+    def remove_project(self, name: str) -> Operation[None]:
+        """Remove a project (operators); its tenants stay, without one.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        yield from self.transport.send_request("DELETE", f"/v1/projects/{quote_segment(name)}")
 
     @call
     def purge_jobs(self, older_than_s: float, *, tenant: str = "", keep: int = 0) -> Operation[int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eddy.core.projects import WeightsOf, equal_weights
 from eddy.hypervisor.cores.configurations import ConfigurationOffers, reachable_configuration
 from eddy.hypervisor.cores.core_accounts import CoreAccount
 from eddy.hypervisor.cores.epoch_totals import EpochTotals, SliceMeasurement
@@ -46,7 +47,7 @@ class PriceLoop:
     Args:
         policy: In force; may be exchanged (`switch`).
         kinds: Clusters there are, by module, the preferred one first.
-        weight_of: What a tenant is entitled to, relative to the others.
+        weights_of: What tenants are entitled to that have work, relative to each other.
         settings: See there.
         configurations: What the slots may hold together, by name: modules by slot; empty where any cluster that has an
             image for a slot may be in it.
@@ -58,19 +59,19 @@ class PriceLoop:
         self,
         policy: PricePolicy,
         kinds: Mapping[str, ClusterKind],
-        weight_of: Callable[[str], float] = lambda _: 1.0,
+        weights_of: WeightsOf = equal_weights,
         settings: PriceSettings | None = None,
         configurations: Mapping[str, Mapping[int, str]] | None = None,
         watch: ProgressWatch | None = None,
         least_of: Callable[[str], float] = lambda _: 0.0,
     ) -> None:
-        self.kinds, self.weight_of, self.least_of = kinds, weight_of, least_of
+        self.kinds, self.weights_of, self.least_of = kinds, weights_of, least_of
         self.settings, self.watch = settings or PriceSettings(), watch or ProgressWatch()
         self.decider = GuardedPolicy(policy)
         self.accounts: dict[int, CoreAccount] = {}
         self.estimates = TenantEstimates(self.kinds)
         self.offers = ConfigurationOffers(self.kinds, configurations or {}, self.estimates, self.settings.configure_s)
-        self.weights: dict[str, float] = {}
+        self.weights: Mapping[str, float] = {}
         self.history = EpochHistory()
         self.now: Epoch | None = None
         self.next_s = 0.0
@@ -127,6 +128,11 @@ class PriceLoop:
         alone_s, work_s = self.estimates.alone_s(spread, of.module), self.estimates.work_s(spread, of)
         self._totals.add_slice(tenant, of, alone_s, work_s)
 
+    def weight_beside(self, tenant: str) -> float:
+        """What a tenant is entitled to, relative to those of the epoch that lasts; from any thread."""
+        now = self.now
+        return self.weights_of({*(now.view.tenants if now is not None else ()), tenant})[tenant]
+
     def weight_fraction(self, tenant: str) -> float:
         """Of all weights of the epoch that lasts, a tenant's, 0 to 1; 0 of one that is not in it."""
         return self.weights.get(tenant, 0.0) / (sum(self.weights.values()) or 1.0)
@@ -172,7 +178,7 @@ class PriceLoop:
             return
         self._end(now_s)
         waiting_s, reached = waiting(), reach()
-        self.weights = {tenant: self.weight_of(tenant) for tenant in present}
+        self.weights = self.weights_of(present)
         view = self._view(now_s, present, held, fits, waiting_s, reached)
         if view is None:  # no cluster is left to share
             self.now = None

@@ -36,7 +36,7 @@ def market_answer(loop: PriceLoop, tenant: str) -> dict[str, Any]:
             "at_s": 0.0,
             "price_policy": loop.policy_name,
             "clusters": [],
-            "me": _nothing(loop.weight_of(tenant)),
+            "me": _nothing(loop.weight_beside(tenant)),
         }
     before = next((e for e in reversed(history) if tenant in e.view.tenants), None)
     return {
@@ -44,7 +44,7 @@ def market_answer(loop: PriceLoop, tenant: str) -> dict[str, Any]:
         "at_s": epoch.at_s,
         "price_policy": loop.policy_name,
         "clusters": _clusters(epoch),
-        "me": _me(epoch, tenant, before, loop.weight_of(tenant)),
+        "me": _me(epoch, tenant, before, loop.weight_beside(tenant)),
     }
 
 

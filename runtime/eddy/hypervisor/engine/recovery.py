@@ -44,6 +44,7 @@ from eddy.board.port.port import (
 )
 from eddy.core.errors import BoardUnreachable, EddyError, InvalidRequest, StorageDamaged, StorageFailed
 from eddy.core.fusion import select_form
+from eddy.core.projects import WeightsOf
 from eddy.core.records import JobEvent, JobEventKind
 from eddy.core.slots import Image, Pool, PreemptReason
 from eddy.hypervisor.cores.market_loop import PriceLoop
@@ -151,7 +152,7 @@ def recover(
     state = board.state()
     clock = _clock(store, state)
     events = [e for e in board.wait(state.now_s, clock.seen) if e.seq > clock.seen]
-    machine = _machine(board.describe(), images, policies, price, store.tenants.weight, most_memory)
+    machine = _machine(board.describe(), images, policies, price, store.projects.weights, most_memory)
     for index, slot in machine.slots.items():
         slot.drained = store.meta(DRAINED.format(index))
         if index in leased:
@@ -180,7 +181,7 @@ def _machine(
     images: Iterable[Image],
     policies: Mapping[Pool, DispatchPolicy],
     price: PriceLoop | None,
-    weight_of: Callable[[str], float],
+    weights_of: WeightsOf,
     most_memory: Callable[[], int] | None,
 ) -> Machine:
     """Slots nobody has."""
@@ -196,7 +197,7 @@ def _machine(
         price=price,
         near=make_resident_images(description),
         unchecked=unchecked_modules(images),
-        weight_of=weight_of,
+        weights_of=weights_of,
         most_memory=most_memory,
         arena_bytes=description.arena_bytes,
     )

@@ -22,6 +22,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from eddy.core.projects import WeightsOf, equal_weights
 from eddy.core.slots import Pool
 from eddy.hypervisor.clusters.clusters import SharedClusters
 from eddy.hypervisor.cores.market_loop import PriceLoop
@@ -154,7 +155,7 @@ class Machine:
         price: Shares the cores of the `gpu` pool between tenants; None where its policy gives kernels whole slots.
         near: The account of the images in the board's memory; empty where none are kept there.
         unchecked: Modules whose build has no check on record.
-        weight_of: What a tenant is entitled to, relative to the others.
+        weights_of: What tenants are entitled to that have work, relative to each other.
         most_memory: Bytes that the jobs of a tenant hold together at most; None for any number.
         arena_bytes: Of the board's memory; 0 where that is not known.
 
@@ -174,16 +175,16 @@ class Machine:
         price: PriceLoop | None = None,
         near: ResidentImages | None = None,
         unchecked: Collection[str] = (),
-        weight_of: Callable[[str], float] = lambda _: 1.0,
+        weights_of: WeightsOf = equal_weights,
         most_memory: Callable[[], int] | None = None,
         arena_bytes: int = 0,
     ) -> None:
         every = {**slots, **(gpu.slots if gpu is not None else {})}
-        pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, FairShare(policy), slots, fits, weight_of)}
+        pools = {Pool.PIPELINE: PoolState(Pool.PIPELINE, FairShare(policy), slots, fits, weights_of)}
         if gpu is not None:
             # Where cores are shared by price, that policy decides between tenants.
             shared = gpu.policy if price is not None else FairShare(gpu.policy)
-            pools[Pool.GPU] = PoolState(Pool.GPU, shared, gpu.slots, fits, weight_of)
+            pools[Pool.GPU] = PoolState(Pool.GPU, shared, gpu.slots, fits, weights_of)
         found = (MachineSlot(index, load_s) for index, load_s in sorted(every.items()))
         self.state = MachineState(found, pools, scrubbed, residency, near, unchecked, most_memory, arena_bytes)
         self.reports, self.decisions = InputHandler(self.state), PolicyDriver(self.state)

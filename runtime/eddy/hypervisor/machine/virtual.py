@@ -6,13 +6,14 @@ It is what policy studies and property tests run. Items carry no data: nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from eddy.board.model.model import ModelBoard
 from eddy.board.port import port
 from eddy.core.errors import EddyError, ImageRefused
+from eddy.core.projects import WeightsOf, equal_weights
 from eddy.core.records import JobEvent, JobRecord
 from eddy.core.slots import Pool
 from eddy.hypervisor.jobs import messages as m
@@ -78,7 +79,7 @@ def run_virtual(
     residency: Residency = LIVE,
     gpu_policy: DispatchPolicy | None = None,
     watch: StepWatch | None = None,
-    weights: Mapping[str, float] | None = None,
+    weights_of: WeightsOf = equal_weights,
 ) -> VirtualRun:
     """Run jobs to their end.
 
@@ -92,7 +93,7 @@ def run_virtual(
         residency: What the machine makes of modules that stay in slots.
         gpu_policy: Who gets which slot of the `gpu` pool; None leaves that pool out.
         watch: Told of every step of the machine.
-        weights: What tenants are entitled to, relative to each other; 1 of who is not named.
+        weights_of: What tenants are entitled to that have work, relative to each other.
 
     Raises:
         Stalled: Jobs are left that the policy never gives a slot.
@@ -101,9 +102,8 @@ def run_virtual(
     slots = {**pipeline_slots(board.describe()), **(load_s or {})}
     known = index_images(board.images(), [*slots, *(gpu.slots if gpu is not None else ())])
     near = make_resident_images(board.describe())
-    scrubbed, entitled = scrubbed_modules(board.images()), weights or {}
-    weight_of: Callable[[str], float] = lambda tenant: entitled.get(tenant, 1.0)  # noqa: E731
-    made = Machine(slots, policy, known, scrubbed, gpu, residency, near=near, weight_of=weight_of)
+    scrubbed = scrubbed_modules(board.images())
+    made = Machine(slots, policy, known, scrubbed, gpu, residency, near=near, weights_of=weights_of)
     return _Driver(board, made, arrivals, cancels, arena_jobs, watch).run()
 
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from eddy.core.applications import Application
+from eddy.core.projects import WeightsOf, equal_weights
 from eddy.core.slots import Pool
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_views import Fits, task_view
@@ -42,7 +43,7 @@ class PoolState:
         policy: Who gets which of its slots.
         slots: Their indices.
         fits: Module to slot to image; what is for other slots is left out.
-        weight_of: What a tenant is entitled to, relative to the others.
+        weights_of: What tenants are entitled to that have work, relative to each other.
     """
 
     def __init__(
@@ -51,9 +52,9 @@ class PoolState:
         policy: DispatchPolicy,
         slots: Iterable[int],
         fits: Fits,
-        weight_of: Callable[[str], float] = lambda _: 1.0,
+        weights_of: WeightsOf = equal_weights,
     ) -> None:
-        self.pool, self.policy, self.slots, self._weight_of = pool, policy, frozenset(slots), weight_of
+        self.pool, self.policy, self.slots, self._weights_of = pool, policy, frozenset(slots), weights_of
         self.fits = {module: {s: i for s, i in images.items() if s in self.slots} for module, images in fits.items()}
         self.memory: Any = policy.initial()
         self.observations: list[Observation] = []
@@ -113,9 +114,9 @@ class PoolState:
         self._stale.clear()
         return self._jobs
 
-    def weights(self, jobs: Jobs) -> dict[str, float]:
+    def weights(self, jobs: Jobs) -> Mapping[str, float]:
         """What the tenants of jobs are entitled to, where there are several."""
-        return {tenant: self._weight_of(tenant) for tenant in jobs.tenants} if len(jobs.tenants) > 1 else {}
+        return self._weights_of(jobs.tenants) if len(jobs.tenants) > 1 else {}
 
     def view_job(self, job: Job) -> JobView:
         """A job as its policy would see it."""

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from eddy.core.errors import QuotaExceeded
@@ -25,6 +26,8 @@ ACCOUNTED_SLOTS, ACCOUNTED_BEFORE = "accounted_slots", "accounted_before_ns"
 _BOARD = ACCOUNTED_FROM, ACCOUNTED, ACCOUNTED_SLOTS, ACCOUNTED_BEFORE
 """Those that `BoardAccount` has, in its order."""
 DAY_S = 86400
+FORGOTTEN = 20
+"""Half-lives after which use is not looked at any more: a millionth of it is left."""
 SOON_S = 1
 """Seconds after which it is worth asking again where jobs that are under way stand in the way."""
 UNITS = ("slot", "shared", "core")
@@ -73,10 +76,19 @@ class BoardAccount:
 
 @dataclass(slots=True)
 class _Day:
-    """What was used on a day: nanoseconds by tenant and unit."""
+    """What was used on a day: nanoseconds by tenant and unit.
+
+    Attributes:
+        day: Which; "" before anything was written or asked for.
+        spent: By tenant and unit.
+        others_s: Seconds of slots by tenant on other days, decayed until these were read.
+        read_unix_s: When that was.
+    """
 
     day: str = ""
     spent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    others_s: Mapping[str, float] = field(default_factory=dict)
+    read_unix_s: float = 0.0
 
 
 def day_of(unix_s: float) -> str:
@@ -110,13 +122,15 @@ class Usage:
 
     Args:
         db: Where they are kept.
+        half_life_days: Wall days after which past use counts half in what tenants are entitled to; 0: it does not.
 
     Attributes:
         on_written: Called when something was added.
     """
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
+    def __init__(self, db: Database, half_life_days: float = 0.0) -> None:
+        self._db, self.half_life_days = db, half_life_days
+        self._slots = 0
         self.on_written: Callable[[], None] = lambda: None
         self._latest = _Day()
         self._additions = 0
@@ -129,6 +143,8 @@ class Usage:
         That may be a nanosecond after `now_ns`, which is rounded where the board's own clock restarted.
         """
         found, damaged = self._values()
+        self._slots = slots
+        self._read_today()  # what is past is read here, and not while somebody waits for a decision
         mark_ns = found.get(ACCOUNTED, now_ns)
         before_ns, known = found.get(ACCOUNTED_BEFORE, 0), found.get(ACCOUNTED_SLOTS, slots)
         if damaged:  # what the accounts add up to is counted again
@@ -164,7 +180,52 @@ class Usage:
     def _of_day(self, day: str) -> _Day:
         query = f"SELECT tenant, unit, SUM(ns) AS ns FROM usage WHERE day = ? AND {_SUMMED} GROUP BY tenant, unit"
         rows = self._db.fresh_rows(query, day)
-        return _Day(day, Counter({(row["tenant"], row["unit"]): row["ns"] for row in rows}))
+        spent = Counter({(row["tenant"], row["unit"]): row["ns"] for row in rows})
+        now_s = time.time()
+        return _Day(day, spent, self._others_s(day, now_s), now_s)
+
+    def _others_s(self, day: str, now_s: float) -> Mapping[str, float]:
+        """Seconds of slots by tenant on other days, decayed until now; nothing where they do not count."""
+        if not self.half_life_days:
+            return {}
+        first = day_of(max(now_s - FORGOTTEN * self.half_life_days * DAY_S, 0.0))
+        query = (
+            "SELECT day, tenant, unit, SUM(ns) AS ns FROM usage"
+            f" WHERE day >= ? AND day != ? AND {_SUMMED} GROUP BY day, tenant, unit"
+        )
+        days: dict[str, Counter[tuple[str, str]]] = {}
+        for row in self._db.fresh_rows(query, first, day):
+            days.setdefault(row["day"], Counter())[row["tenant"], row["unit"]] = row["ns"]
+        found: dict[str, float] = {}
+        for each, spent in days.items():
+            left = self._left(now_s - _end_s(each))
+            for tenant, seconds in _slot_s(spent).items():
+                found[tenant] = found.get(tenant, 0.0) + seconds * left
+        return found
+
+    def _left(self, age_s: float) -> float:
+        """Part of use that still counts after so many wall seconds."""
+        return float(2.0 ** -(max(age_s, 0.0) / (self.half_life_days * DAY_S)))
+
+    def decayed(self) -> Mapping[str, float]:
+        """Past use of each tenant, as a part of what the board could have given, 0 to 1; empty where it does not count.
+
+        Use of a day counts whole until the day ends (UTC), then half after each half-life. Nothing is read from disk.
+        """
+        if not self.half_life_days or not self._slots:
+            return {}
+        with self._lock:
+            latest, spent = self._latest, dict(self._latest.spent)
+        if not latest.day:
+            return {}
+        now_s = time.time()
+        of_days, of_day = self._left(now_s - latest.read_unix_s), self._left(now_s - _end_s(latest.day))
+        found = {tenant: seconds * of_days for tenant, seconds in latest.others_s.items()}
+        for tenant, seconds in _slot_s(spent).items():
+            found[tenant] = found.get(tenant, 0.0) + seconds * of_day
+        # What a board that is never idle has given, each second decayed by its age.
+        given_s = self._slots * self.half_life_days * DAY_S / math.log(2)
+        return {tenant: min(seconds / given_s, 1.0) for tenant, seconds in found.items() if tenant}
 
     def add(self, rows: Iterable[UsageRow], values: Mapping[str, str]) -> None:
         """Add to the accounts, and keep values by name; both or neither.
@@ -295,6 +356,22 @@ class Usage:
             )
             asked = taken_s + lasts_s
             raise QuotaExceeded(message, field="lasts_s", limit=limit, asked=asked, retry_after_s=_left_s())
+
+
+def _end_s(day: str) -> float:
+    """Wall time at which a day ends, by UTC."""
+    return datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp() + DAY_S
+
+
+def _slot_s(spent: Mapping[tuple[str, str], int]) -> dict[str, float]:
+    """Seconds of slots by tenant; the time of slots that were shared is divided by the cores that tenants had."""
+    shared = sum(ns for (_, unit), ns in spent.items() if unit == "shared")
+    cores = sum(ns for (_, unit), ns in spent.items() if unit == "core")
+    found: dict[str, float] = {}
+    for (tenant, unit), ns in spent.items():
+        part = {"slot": 1.0, "core": min(shared / cores, 1.0) if cores else 0.0}.get(unit, 0.0)
+        found[tenant] = found.get(tenant, 0.0) + ns * part / 1e9
+    return found
 
 
 def _left_s() -> int:

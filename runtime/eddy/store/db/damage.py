@@ -44,6 +44,7 @@ class RecordKind(str, enum.Enum):
     DELIVERY = "delivery"
     LOGIN = "log-in"
     MAINTENANCE = "maintenance window"
+    PROJECT = "project"
 
 
 class Damage:

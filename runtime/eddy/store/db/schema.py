@@ -253,6 +253,17 @@ MIGRATIONS: tuple[Migration, ...] = (
     );
     CREATE INDEX lease_by_tenant ON lease (tenant, number);
     """,
+    """
+    CREATE TABLE project (
+        id TEXT PRIMARY KEY,
+        share REAL NOT NULL
+    );
+
+    CREATE TABLE member (
+        tenant TEXT PRIMARY KEY,
+        project TEXT NOT NULL
+    );
+    """,
 )
 
 

@@ -15,6 +15,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from eddy.core.errors import Conflict
+from eddy.store.account_tables.projects import Projects
 from eddy.store.account_tables.tenants import Tenants
 from eddy.store.board_tables.leases import LeaseTable
 from eddy.store.board_tables.sessions import SessionTable
@@ -30,7 +31,7 @@ BLOBS_AT_ONCE = 50
 LAGS = "core_lags"
 """Name of the value that holds what tenants owe on shared clusters, by slot and tenant."""
 _FOR_EVER_US = 1 << 62
-_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to", "subscription", "delivery", "login")
+_SMALL = ("held", "label", "idempotency", "api_key", "blob", "purged_to", "subscription", "delivery", "login", "member")
 """Tables that name a tenant and have rows of jobs, keys or blobs that are gone by then; for what came late."""
 _LATE = ("job", "event", "session", "lease", *_SMALL)
 """Tables in which nothing may stand of a tenant that is gone."""
@@ -48,6 +49,7 @@ class Removal:
         notices: What they asked to be told.
         sessions: Memory that they hold on the board.
         leases: Slots that they hold.
+        projects: What they are members of.
     """
 
     def __init__(
@@ -61,10 +63,11 @@ class Removal:
         notices: Notices,
         sessions: SessionTable,
         leases: LeaseTable,
+        projects: Projects,
     ) -> None:
         self._db, self._tenants, self._jobs, self._purge = db, tenants, jobs, purge
         self._blobs, self._partials, self._notices = blobs, partials, notices
-        self._sessions, self._leases = sessions, leases
+        self._sessions, self._leases, self._projects = sessions, leases, projects
 
     def begin(self, tenant: str, cancel: bool = False) -> list[int]:
         """Have a tenant removed; answers which jobs of it have not ended, which are to be cancelled now.
@@ -88,6 +91,7 @@ class Removal:
                     jobs=len(unfinished),
                 )
             self._tenants.remove(db, tenant)
+            self._projects.take_out(db, tenant)
         return unfinished
 
     def steps(self, tenant: str) -> Iterator[None]:

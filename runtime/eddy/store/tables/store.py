@@ -25,6 +25,7 @@ from eddy.host.memory_folder import MemoryFolder
 from eddy.store.account_tables.audit import Audit
 from eddy.store.account_tables.keys import Keys
 from eddy.store.account_tables.logins import LoginTable
+from eddy.store.account_tables.projects import Projects
 from eddy.store.account_tables.tenants import Tenants
 from eddy.store.account_tables.usage import Usage
 from eddy.store.board_tables.epochs import Epochs
@@ -115,6 +116,7 @@ class Store:
         path: The SQLite file, created where missing; ``":memory:"`` for one that is gone with the process. Blobs and
             outputs are files in folders beside it.
         quota: What a tenant may use that has no bounds of its own.
+        half_life_days: As `Usage` has it.
 
     Attributes:
         database: The file that all parts are in: whoever has committed without waiting waits for the disk there.
@@ -123,6 +125,7 @@ class Store:
         happened: What was written since it was last asked.
         keys, tenants: Who may ask, and within which bounds.
         usage: What tenants used, by day.
+        projects: Tenants that share a part of the board.
         audit: What operators did.
         epochs: Of the market.
         samples: What the board did, by minutes.
@@ -138,7 +141,7 @@ class Store:
         notices: Who is told what, and what is on its way.
     """
 
-    def __init__(self, path: str | Path, quota: Quota | None = None) -> None:
+    def __init__(self, path: str | Path, quota: Quota | None = None, half_life_days: float = 0.0) -> None:
         folder = Path(path).parent
         if str(path) == ":memory:":
             self._folder = MemoryFolder("eddy-store")  # what is kept beside the rows need not touch a disk either
@@ -151,7 +154,8 @@ class Store:
         db.health.on_trouble = self._in_trouble
         self.keys = Keys(db)
         self.tenants = Tenants(db, self.keys, quota or Quota())
-        self.usage = Usage(db)
+        self.usage = Usage(db, half_life_days)
+        self.projects = Projects(db, self.tenants, self.usage)
         self.audit = Audit(db, folder)
         self.epochs = Epochs(db)
         self.samples = Samples(db)
@@ -175,7 +179,16 @@ class Store:
         self.maintenance = Maintenance(db)
         self.notices = Notices(db, self.events)
         self.removal = Removal(
-            db, self.tenants, self.jobs, self.purge, self.blobs, self.partials, self.notices, self.sessions, self.leases
+            db,
+            self.tenants,
+            self.jobs,
+            self.purge,
+            self.blobs,
+            self.partials,
+            self.notices,
+            self.sessions,
+            self.leases,
+            self.projects,
         )
 
     def _told(self, kind: RecordKind, name: object) -> str:

@@ -18,6 +18,7 @@ from eddy.core.errors import RecordDamaged
 from eddy.store.account_tables.audit import load_entry, read_head, verify
 from eddy.store.account_tables.keys import key_from_row, make_keyed_hash
 from eddy.store.account_tables.logins import login_from_row
+from eddy.store.account_tables.projects import member_from_row, project_from_row
 from eddy.store.account_tables.tenants import removed_of, tenant_from_row
 from eddy.store.account_tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
 from eddy.store.board_tables.epochs import epoch_body
@@ -248,6 +249,8 @@ TABLES: Mapping[str, Table] = {
     "delivery": Table("* FROM delivery", lambda row, _: f"message {row['id']}", delivery_from_row),
     "login": Table("* FROM login", lambda row, _: f"a log-in of tenant {row['tenant']}", login_from_row),
     "maintenance": Table("* FROM maintenance", lambda row, _: f"maintenance window {row['id']}", window_from_row),
+    "project": Table("* FROM project", lambda row, _: f"project {row['id']}", project_from_row),
+    "member": Table("* FROM member", lambda row, _: f"the project of tenant {row['tenant']}", member_from_row),
     "meta": Table("* FROM meta", lambda row, _: f"value {row['key']}", names_damage("a value")(_value)),
 }
 """Every table but that of the audit log, which its chain vouches for."""

@@ -50,6 +50,7 @@ export const price = (name) => call(name ? "PUT" : "GET", "/v1/admin/price", nam
 export const jobs = (wishes) => call("GET", `/v1/jobs?${wishes}`);
 export const history = (hours, points) => call("GET", `/v1/history?hours=${hours}&points=${points}`);
 export const tenants = () => call("GET", "/v1/admin/tenants");
+export const projects = () => call("GET", "/v1/projects");
 export const addTenant = (body) => call("POST", "/v1/admin/tenants", body);
 export const changeTenant = (name, body) => call("PATCH", `/v1/admin/tenants/${encodeURIComponent(name)}`, body);
 export const keys = () => call("GET", "/v1/keys");

@@ -21,8 +21,8 @@ export async function keys(state) {
 }
 
 export function forgetTenants() {
-  for (const id of ["manage", "tenant-form", "tenant-said", "keys", "key-form", "key-said"]) at(id).replaceChildren();
-  at("manage-section").hidden = at("keys-section").hidden = true;
+  for (const id of ["manage", "projects", "tenant-form", "tenant-said", "keys", "key-form", "key-said"]) at(id).replaceChildren();
+  at("manage-section").hidden = at("projects-section").hidden = at("keys-section").hidden = true;
 }
 
 function said(id, bad, ...content) {
@@ -67,10 +67,12 @@ async function add() {
 }
 
 async function redraw() {
-  const { tenants } = await api.tenants();
+  const [{ tenants }, { projects, half_life_days: days }] = await Promise.all([api.tenants(), api.projects()]);
+  const projectOf = new Map(projects.flatMap((each) => each.members.map((tenant) => [tenant, each.id])));
   at("manage").replaceChildren(table("", [
     { title: "Tenant", of: (each) => (each.display_name ? `${each.display_name} (${each.id})` : each.id) },
     { title: "Operator", of: (each) => (each.admin ? "yes" : "") },
+    { title: "Project", of: (each) => projectOf.get(each.id) ?? "" },
     { title: "Weight", number: true, of: (each) => String(each.attributes?.weight ?? 1) },
     { title: "Jobs", number: true, of: (each) => most(each.quota.max_jobs) },
     { title: "Blobs", number: true, of: (each) => (each.quota.max_blob_bytes === null ? "any" : bytes(each.quota.max_blob_bytes)) },
@@ -78,7 +80,17 @@ async function redraw() {
     { title: "Requests/s", number: true, of: (each) => most(each.quota.max_requests_per_s) },
     { title: "", of: (each) => element("button", { type: "button", "aria-label": `Change the bounds of ${each.id}`, onclick: (event) => edit(each, event.target.closest("tr")) }, "Change") },
   ], tenants, "There is no tenant."));
+  at("projects-section").hidden = !projects.length;
+  at("projects").replaceChildren(table("", [
+    { title: "Project", of: (each) => each.id },
+    { title: "Share", number: true, of: (each) => String(each.share) },
+    { title: "Of the board", number: true, of: (each) => percent(each.entitled) },
+    ...(days ? [{ title: `Used (half-life ${days} days)`, number: true, of: (each) => percent(each.used) }] : []),
+    { title: "Tenants", of: (each) => each.members.join(", ") },
+  ], projects, ""));
 }
+
+const percent = (part) => `${(100 * part).toFixed(1)} %`;
 
 const most = (value) => (value === null || value === undefined ? "any" : value.toLocaleString("en"));
 

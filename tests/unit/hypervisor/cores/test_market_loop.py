@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from eddy.core.counters import CoreCounters
+from eddy.core.projects import equal_weights
 from eddy.hypervisor.cores.core_accounts import CoreAccount
 from eddy.hypervisor.cores.epoch_totals import SliceMeasurement
 from eddy.hypervisor.cores.learned_kernels import UNKNOWN_FRACTION, LearnedKernel
@@ -45,7 +46,7 @@ def spread(kernel: str = "k", groups: int = 100, soft: bool = False) -> CorePart
 
 
 def made(watcher: Watcher, **options: object) -> tuple[PriceLoop, list[MachineSlot]]:
-    loop = PriceLoop(watcher, KINDS, lambda _: 1.0, PriceSettings(epoch_s=0.1, configure_s=1.0), **options)  # type: ignore[arg-type]
+    loop = PriceLoop(watcher, KINDS, equal_weights, PriceSettings(epoch_s=0.1, configure_s=1.0), **options)  # type: ignore[arg-type]
     loop.attach({1: CoreAccount([None] * 4), 2: CoreAccount([None] * 4)})
     return loop, [MachineSlot(1, 0.01, module="narrow"), MachineSlot(2, 0.02, module="narrow")]
 

@@ -31,7 +31,9 @@ WORK = CorePartition("k", {module: KernelVariant(CHAIN, 100, 4) for module in KI
 
 
 def made(weights: dict[str, float] = WEIGHTS) -> tuple[PriceLoop, list[MachineSlot]]:
-    loop = PriceLoop(POLICIES["market"](), KINDS, weights.__getitem__, PriceSettings(epoch_s=0.1))
+    loop = PriceLoop(
+        POLICIES["market"](), KINDS, lambda tenants: {t: weights[t] for t in tenants}, PriceSettings(epoch_s=0.1)
+    )
     loop.attach({1: CoreAccount([None] * 2), 2: CoreAccount([None] * 4)})
     for tenant in weights:
         loop.add_arrival(tenant, replace(WORK, kernel=tenant), 0.0)

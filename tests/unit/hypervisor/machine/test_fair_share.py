@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 
 import pytest
@@ -13,6 +13,7 @@ from eddy.board.model.model import SHELL, LoadTime, ModelBoard
 from eddy.board.model.model_images import model_images
 from eddy.board.port.port import BoardDescription
 from eddy.core.applications import Application, TaskSpec
+from eddy.core.projects import Project, WeightsOf, effective_weights
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool, SlotDescription
 from eddy.hypervisor.engine.engine import OVERDUE_S, OverdueJobs
@@ -77,6 +78,7 @@ def run(
     fits: Mapping[str, Sequence[int]] | None = None,
     scrubs: bool = False,
     watch: Watch | None = None,
+    weights_of: WeightsOf | None = None,
 ) -> tuple[VirtualRun, Watch]:
     """Play jobs; `fits` says which slots alone modules have images for, `scrubs` whether modules stay for others."""
     described = tuple(SlotDescription(index, f"slot{index}", Pool.PIPELINE, 1, 1e8) for index in range(slots))
@@ -87,7 +89,12 @@ def run(
     images = [image for image in every if image.slot in (fits or {}).get(image.module, range(slots))]
     model = ModelBoard(board, images, lambda module, _: ITEMS_S[module], load_times=times, real_memory=False)
     load_s = dict.fromkeys(times, LOAD_S)
-    found = run_virtual(model, POLICIES[policy](pipelined=True), jobs, load_s=load_s, watch=watch, weights=weights)
+
+    def given(tenants: Collection[str]) -> Mapping[str, float]:
+        return {tenant: (weights or {}).get(tenant, 1.0) for tenant in tenants}
+
+    made, weights_of = POLICIES[policy](pipelined=True), weights_of or given
+    found = run_virtual(model, made, jobs, load_s=load_s, watch=watch, weights_of=weights_of)
     assert all(job.state.value == "succeeded" for job in found.jobs.values())
     return found, watch
 
@@ -137,6 +144,52 @@ def test_slot_seconds_go_by_weight_where_all_have_work(policy: str, weights: Map
     assert total_s > 1.5
     part = weights.get("a", 1.0) / (weights.get("a", 1.0) + 1.0)
     assert watch.spent["a"] / total_s == pytest.approx(part, rel=0.05)
+
+
+VISION, CHIPS = Project("vision", 1.0, ("a",)), Project("chips", 1.0, ("b0", "b1", "b2", "b3", "b4"))
+PROJECT_OF = {tenant: project for project in (VISION, CHIPS) for tenant in project.members}
+
+
+def of_projects(used: Mapping[str, float]) -> WeightsOf:
+    return lambda tenants: effective_weights(dict.fromkeys(tenants, 1.0), PROJECT_OF, used)
+
+
+def parts_of_projects(policy: str, slots: int, used: Mapping[str, float], busy: Collection[str]) -> Counter[str]:
+    """Parts of the slot-seconds that projects have while each of the busy tenants has work; of those of `chips` that
+    are not, each has one job."""
+    jobs = [JobSpec(number, "a", STEADY, 1, 9, 0.0) for number in range(150)]
+    for tenant in CHIPS.members:
+        jobs += [JobSpec(len(jobs) + number, tenant, BULKY, 10, 1, 0.0) for number in range(8 if tenant in busy else 1)]
+
+    def all_have_work(machine: Machine) -> bool:
+        left = Counter(job.spec.tenant for job in machine.jobs.values() if not job.slots)
+        return min(left[tenant] for tenant in busy) >= 2
+
+    _, watch = run(policy, jobs, slots, until=all_have_work, weights_of=of_projects(used))
+    total_s = sum(watch.spent.values())
+    assert total_s > 1.5
+    found = Counter[str]()
+    for tenant, spent_s in watch.spent.items():
+        found[PROJECT_OF[tenant].id] += spent_s / total_s  # type: ignore[assignment]
+    return found
+
+
+@pytest.mark.parametrize("busy", [("a", *CHIPS.members), ("a", "b0", "b1")])
+@pytest.mark.parametrize("slots", [2, 3])
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "exclusive"])
+def test_projects_of_equal_shares_have_half_each_however_many_tenants_they_have(
+    policy: str, slots: int, busy: tuple[str, ...]
+) -> None:
+    found = parts_of_projects(policy, slots, {}, busy)
+    assert found["vision"] == pytest.approx(0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("used", [1.0, 0.5])
+def test_a_project_that_used_much_has_less_and_catches_up_as_that_is_forgotten(used: float) -> None:
+    """It had the whole board: 2 ** -(1 / 0.5), a quarter of its weight; a half-life later one half."""
+    left = 2.0 ** -(used / 0.5)
+    found = parts_of_projects("eddy", 3, {"a": used}, ("a", *CHIPS.members))
+    assert found["vision"] == pytest.approx(left / (1.0 + left), rel=0.05)
 
 
 @pytest.mark.parametrize(("slots", "weights"), [(2, (2.0, 1.0, 4.0)), (4, (1.0, 3.0, 1.0))])

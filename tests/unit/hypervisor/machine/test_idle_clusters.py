@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from eddy.core.jobs import JobState
+from eddy.core.projects import equal_weights
 from eddy.core.records import JobEventKind
 from eddy.policy.price import POLICIES
 from eddy_studies.vayalapra.live import Live, _request
@@ -19,7 +20,8 @@ class Few(Live):
 
     def __init__(self, price: str) -> None:
         super().__init__("3", POLICIES[price](), "CFG2", (), compiler=compiler())
-        self.loop.weight_of = {HEAVY: 1.0, LIGHT: 1e-6}.__getitem__
+        weights = {HEAVY: 1.0, LIGHT: 1e-6}
+        self.loop.weights_of = lambda tenants: {tenant: weights[tenant] for tenant in tenants}
 
     def _top_up(self) -> None:
         self.engine.step()
@@ -78,7 +80,7 @@ def test_a_kernel_that_waits_goes_to_a_cluster_that_falls_idle(price: str) -> No
 
 def test_a_kernel_that_gets_its_part_stays_where_it_is() -> None:
     live = Few("entitlement")
-    live.loop.weight_of = {HEAVY: 1.0, LIGHT: 1.0}.__getitem__
+    live.loop.weights_of = equal_weights
     _, short, *_ = (live.submit(HEAVY, groups) for groups in BESIDE)
     live.until(0.35)
     light = live.submit(LIGHT, 100_000)

@@ -32,6 +32,7 @@ SIGN_ON = "a pool's tenants log in with keys"
 SESSIONS = "memory that stays is a board's own; a pool places jobs"
 NOTICES = "boards send notices of their jobs; a pool's are followed by its event streams"
 MAINTENANCE = "boards keep their windows; `eddy pool drain BOARD --because WHY` keeps jobs of the pool from one"
+PROJECTS = "shares of projects are of a board; `eddy tenant set --weight` is what tenants of a pool have"
 LEASES = "a slot is leased at its board; a pool places jobs"
 KEPT = "outputs of a pool are not collected, so nothing needs to be held"
 ABSENT: Mapping[str, str] = {
@@ -87,6 +88,10 @@ ABSENT: Mapping[str, str] = {
     "GET /v1/maintenance": MAINTENANCE,
     "POST /v1/admin/maintenance": MAINTENANCE,
     "DELETE /v1/admin/maintenance/{}": MAINTENANCE,
+    "GET /v1/projects": PROJECTS,
+    "POST /v1/projects": PROJECTS,
+    "PATCH /v1/projects/{}": PROJECTS,
+    "DELETE /v1/projects/{}": PROJECTS,
     "GET /problems/{}": "a board answers it; codes are in docs/reference/http-api.md",
 }
 HEADS_OWN = {
