@@ -62,5 +62,3 @@ def test_a_source_gets_what_it_names_and_no_more() -> None:
     assert "lgamma" not in needed
     assert "eddy_sat_char" in text_for("convert_char4_sat(x)")
     assert "EDDY_LENGTH" in text_for("len\\\ngth(v)")
-    for pastes in ("#define A(x) con##x", "%:define A(x) con%:%:x"):
-        assert len(text_for(pastes)) > 50_000

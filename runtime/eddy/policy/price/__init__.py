@@ -48,7 +48,7 @@ BANDS: Mapping[str, Band] = {"hsm": WIDE}
 
 
 def _make_fair(name: str) -> PricePolicy:
-    return ProgressFair(PREDICTORS[name](), name=f"{name}_make_fair")
+    return ProgressFair(PREDICTORS[name](), name=f"{name}_fair")
 
 
 def _qos(name: str) -> PricePolicy:
@@ -64,7 +64,7 @@ POLICIES: Policies[PricePolicy] = Policies(
         "mtf": partial(_of_rounds, learned_mtf),
         "gandiva": partial(_of_rounds, GandivaFair),
         "themis": partial(_of_rounds, Themis),
-        **{f"{name}_make_fair": partial(_make_fair, name) for name in PREDICTORS},
+        **{f"{name}_fair": partial(_make_fair, name) for name in PREDICTORS},
         **{f"{name}_qos": partial(_qos, name) for name in PREDICTORS},
         "market_progress": ProgressMarket,
     },
