@@ -1076,7 +1076,7 @@ class PolicyInForce(TypedDict):
 
 
 PreemptReason = Literal[
-    "rank", "allocation", "fair-share", "overdue", "stalled", "drained", "quarantined", "leased", ""
+    "rank", "allocation", "fair-share", "overdue", "stalled", "drained", "maintenance", "quarantined", "leased", ""
 ]
 """Why a slot is taken from a job before its task is done; whoever decides it says so."""
 
