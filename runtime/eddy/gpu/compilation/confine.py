@@ -15,7 +15,8 @@ does with a short kernel, so it imports little.
 
 What a child gives up, in this order: resources (rlimits), the root user's identity, files (Landlock where the kernel
 has it) and system calls (a seccomp filter that lets through what computing needs; no file is opened, no process or
-socket made). The list of what took effect goes to the report. Without the seccomp filter nothing is started.
+socket made, and no other process named, be it one of the same user). The list of what took effect goes to the report.
+Without the seccomp filter nothing is started.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ import sys
 REFUSED = 125
 """Exit code where the program was not started."""
 NOBODY = 65534
+STACK_BYTES = 64 << 20
+"""More than clang asks for; it may not set it itself."""
 LIMITS = ("cpu_s", "memory_bytes", "output_bytes")
 """What is bounded, in the order of the words."""
 PACKET_BYTES = 64 << 10
@@ -56,10 +59,22 @@ FILES = {
 }  # fmt: skip
 WRITING = {
     "unlink": (87, -1), "unlinkat": (263, 35), "rename": (82, -1), "renameat": (264, 38), "renameat2": (316, 276),
-    "ftruncate": (77, 46), "fallocate": (285, 47), "chmod": (90, -1), "fchmod": (91, 52), "fchmodat": (268, 53),
-    "umask": (95, 166), "fcntl": (72, 25), "sysinfo": (99, 179), "uname": (63, 160),
+    "ftruncate": (77, 46), "fallocate": (285, 47), "umask": (95, 166), "fcntl": (72, 25), "sysinfo": (99, 179),
+    "uname": (63, 160),
 }  # fmt: skip
+"""No change of modes: Landlock lets it through for every file of the user."""
+ARGUMENTS: dict[str, dict[int, tuple[int, ...]]] = {
+    "prlimit64": {0: (0,), 2: (0,)},  # its own limits, to read
+    "sched_getaffinity": {0: (0,)},  # its own
+    "clock_gettime": {0: tuple(range(8))},  # the system's, and its own; negative ones are other processes'
+    "futex": {1: (0, 1, 128, 129, 137, 138, 393)},  # waits and wakes; the kinds that lend priority name a thread
+    "fcntl": {1: (1, 2, 3)},  # F_GETFD, F_SETFD, F_GETFL; others name whom a descriptor signals, and make it signal
+}
+"""What an argument must be for the call to be let through, by its place."""
+NUMBERS = {**COMPUTE, **FILES, **WRITING}
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+MACHINES = tuple(AUDIT_ARCH)
+"""In the order of the numbers."""
 ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 NO_SUCH_FILE, NOT_PERMITTED = 2, 1
 
@@ -81,6 +96,7 @@ def limit(plan: dict[str, int]) -> None:
         resource.RLIMIT_FSIZE: plan["output_bytes"],
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NOFILE: 32,
+        resource.RLIMIT_STACK: STACK_BYTES,
     }
     for what, most in bounds.items():
         hard = resource.getrlimit(what)[1]
@@ -88,22 +104,37 @@ def limit(plan: dict[str, int]) -> None:
         resource.setrlimit(what, (most, most))
 
 
-def filter_program(rules: list[tuple[int, int]], machine: str) -> bytes:
-    """A seccomp filter: for each number its action, everything else refused."""
+def filter_program(rules: list[tuple[str, int]], machine: str) -> bytes:
+    """A seccomp filter: each call has its action where its arguments are among `ARGUMENTS`; all else is refused."""
     load, equal, back, above = 0x20, 0x15, 0x06, 0x35
+    refused = (back, 0, 0, ERRNO | NOT_PERMITTED)
     code = [(load, 0, 0, 4), (equal, 1, 0, AUDIT_ARCH[machine]), (back, 0, 0, KILL), (load, 0, 0, 0)]
     # Calls of the x32 kind would pass by other numbers.
     code += [(above, 0, 1, 0x40000000), (back, 0, 0, KILL)]
-    for number, action in rules:
-        code += [(equal, 0, 1, number), (back, 0, 0, action)]
-    code.append((back, 0, 0, ERRNO | NOT_PERMITTED))
+    for call, action in rules:
+        number = NUMBERS[call][MACHINES.index(machine)]
+        if number < 0:
+            continue
+        lines = []
+        for place, values in ARGUMENTS.get(call, {}).items():
+            # Both machines have the low word first.
+            for offset, words in ((16 + 8 * place, values), (20 + 8 * place, (0,))):
+                lines.append((load, 0, 0, offset))
+                lines += [(equal, len(words) - k, 0, word) for k, word in enumerate(words)]
+                lines.append(refused)
+        lines.append((back, 0, 0, action))
+        code += [(equal, 0, len(lines), number), *lines]
+    code.append(refused)
     return b"".join(struct.pack("<HBBI", *line) for line in code)
 
 
-def numbers(table: dict[str, tuple[int, int]], machine: str) -> list[int]:
-    """The table's numbers on this machine."""
-    column = 0 if machine == "x86_64" else 1
-    return [row[column] for row in table.values() if row[column] >= 0]
+def allowed(files: str) -> list[tuple[str, int]]:
+    """The action of every call that is not refused."""
+    rules = [(call, ALLOW) for call in COMPUTE]
+    rules += [(call, ALLOW if files == "folder" else ERRNO | NO_SUCH_FILE) for call in FILES]
+    if files == "folder":
+        rules += [(call, ALLOW) for call in WRITING]
+    return rules
 
 
 def seccomp(libc: ctypes.CDLL, files: str) -> None:
@@ -111,12 +142,7 @@ def seccomp(libc: ctypes.CDLL, files: str) -> None:
     machine = os.uname().machine
     if machine not in AUDIT_ARCH:
         refuse(f"no system-call filter for {machine}")
-    rules = [(n, ALLOW) for n in numbers(COMPUTE, machine)]
-    opened = ALLOW if files == "folder" else ERRNO | NO_SUCH_FILE
-    rules += [(n, opened) for n in numbers(FILES, machine)]
-    if files == "folder":
-        rules += [(n, ALLOW) for n in numbers(WRITING, machine)]
-    code = filter_program(rules, machine)
+    code = filter_program(allowed(files), machine)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("<H6xQ", len(code) // 8, ctypes.addressof(buffer))
     if libc.prctl(22, 2, ctypes.c_char_p(program), 0, 0):

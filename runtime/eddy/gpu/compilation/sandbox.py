@@ -270,5 +270,7 @@ def _warn_once() -> None:
     if not _warned:
         _warned = True
         LOG.warning(
-            "this system has no Landlock: the linker of kernels has no rights, but could read world-readable files"
+            "this system has no Landlock: a source that took over the linker of kernels could read, write, rename and "
+            "delete every file that its user may, which is that of the server, or nobody where the server is root; "
+            "start a Linux that has it (CONFIG_SECURITY_LANDLOCK, and landlock among lsm=)"
         )
