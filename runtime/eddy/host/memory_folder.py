@@ -38,7 +38,11 @@ class MemoryFolder:
         _sweep(root, kind)
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=f"{kind}-", dir=root))
-            lock = _lock(self.path)
+            try:
+                lock = _lock(self.path)
+            except OSError:
+                shutil.rmtree(self.path, ignore_errors=True)
+                raise
             if lock is not None:
                 break  # else another process's sweep took it for one that was left
         self._remove = weakref.finalize(self, _remove, self.path, lock)
@@ -53,17 +57,24 @@ def _root() -> Path:
 
 
 def _lock(folder: Path) -> int | None:
-    """Lock a folder; None where another process has it locked, or it is gone."""
+    """Lock a folder; None where another process has it locked, or it is gone.
+
+    Raises:
+        OSError: There are no locks, or no descriptors.
+    """
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(descriptor), folder.stat()):
             return descriptor
-    except OSError:
+    except (BlockingIOError, FileNotFoundError):
         pass
+    except OSError:
+        os.close(descriptor)
+        raise
     os.close(descriptor)
     return None
 
@@ -78,8 +89,7 @@ def _remove(folder: Path, lock: int) -> None:
 def _sweep(root: Path, kind: str) -> None:
     """Remove folders of a kind whose processes are gone."""
     for left in root.glob(f"{kind}-*"):
-        lock = _lock(left)
-        if lock is not None and os.fstat(lock).st_uid == os.geteuid():
-            _remove(left, lock)
-        elif lock is not None:
-            os.close(lock)
+        with suppress(OSError):  # a link, another user's, or what cannot be locked
+            lock = _lock(left) if left.lstat().st_uid == os.geteuid() else None
+            if lock is not None:
+                _remove(left, lock)

@@ -156,6 +156,16 @@ async def test_who_waits_gets_in_when_a_place_is_free(limits: UploadLimits) -> N
             event.set()
 
 
+async def test_one_tenant_has_half_of_the_bytes_at_most() -> None:
+    uploads, inside, leave = Uploads(UploadLimits(upload_bytes=400, wait_s=5)), list[str](), asyncio.Event()
+    async with anyio.create_task_group() as group:
+        for tenant in "aaabb":
+            group.start_soon(hold, uploads, tenant, 100, inside, leave)
+            await anyio.wait_all_tasks_blocked()
+        assert inside == ["a", "a", "b", "b"]
+        leave.set()
+
+
 async def test_one_larger_than_all_may_be_gets_in_alone() -> None:
     uploads = Uploads(UploadLimits(upload_bytes=250, wait_s=0.02))
     async with uploads.place("a", 1000):

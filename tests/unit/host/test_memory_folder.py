@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import gc
 import subprocess
 import sys
@@ -61,6 +63,16 @@ def test_a_folder_that_was_taken_for_a_left_one_is_made_again(root: Path, monkey
     folder = MemoryFolder(KIND)
     assert folder.path == tries[1]
     assert folder.path.is_dir()
+
+
+def test_where_nothing_can_be_locked_that_is_said_and_nothing_left(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OSError, match="no locks"):
+        MemoryFolder(KIND)
+    assert [*root.iterdir()] == []
 
 
 def test_it_goes_with_whoever_has_it(root: Path) -> None:

@@ -37,7 +37,7 @@ class UploadLimits:
     Attributes:
         uploads: Most at once.
         uploads_per_tenant: Most at once of one tenant.
-        upload_bytes: Most bytes of all that are under way, on disk.
+        upload_bytes: Most bytes of all that are under way, on disk; half of them are for one tenant.
         wait_s: Wall time one waits for its turn.
     """
 
@@ -58,7 +58,7 @@ class Uploads:
     limits: UploadLimits = field(default_factory=UploadLimits)
     _disk: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(WRITERS))
     _of: Counter[str] = field(default_factory=Counter)
-    _bytes: int = 0
+    _bytes: Counter[str] = field(default_factory=Counter)
     _freed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def on_disk(self, call: Callable[..., T], *arguments: object) -> T:
@@ -78,12 +78,14 @@ class Uploads:
         """
         await self._wait(tenant, size_bytes)
         self._of[tenant] += 1
-        self._bytes += size_bytes
+        self._bytes[tenant] += size_bytes
         try:
             yield
         finally:
-            self._of[tenant] -= 1
-            self._bytes -= size_bytes
+            for taken, count in ((self._of, 1), (self._bytes, size_bytes)):
+                taken[tenant] -= count
+                if not taken[tenant]:
+                    del taken[tenant]
             self._freed.set()
             self._freed = asyncio.Event()
 
@@ -102,6 +104,8 @@ class Uploads:
 
     def _fits(self, tenant: str, size_bytes: int) -> bool:
         limits = self.limits
-        # One that is larger than all may be together still gets its turn, alone.
-        room = not self._bytes or self._bytes + size_bytes <= limits.upload_bytes
+        # One that is larger than it may be still gets its turn, alone.
+        of_all, of_tenant = self._bytes.total(), self._bytes[tenant]
+        room = not of_all or of_all + size_bytes <= limits.upload_bytes
+        room = room and (not of_tenant or 2 * (of_tenant + size_bytes) <= limits.upload_bytes)
         return room and self._of.total() < limits.uploads and self._of[tenant] < limits.uploads_per_tenant

@@ -30,7 +30,7 @@ from eddy.gpu.programs.ir_types import bytes_of, named_types
 from eddy.gpu.work_items.ir_pieces import BODY, called_as, word
 from eddy.gpu.work_items.item_parameter import JOIN_STUB, READS, STUB
 from eddy.gpu.work_items.neighbour_strides import neighbour_strides
-from eddy.gpu.work_items.uniform import ID, IrModule, Uniformity, called_function, is_asm
+from eddy.gpu.work_items.uniform import ID, IrModule, Uniformity, bulk_pointers, called_function, is_asm
 
 COLUMNS, ROWS, BOTH = "0", "1", "01"
 """The dimensions in which items differ that are done at once."""
@@ -348,6 +348,8 @@ class _Several:
             return True
         if line.lstrip().startswith("store "):
             return plain_store(line)[1] not in self._function.variables
+        if pointers := bulk_pointers(line):
+            return pointers[0] not in self._function.variables
         name = called_function(line)
         return bool(name) and not self._module.is_result_uniform(name) and not ID.search(line)
 

@@ -32,6 +32,10 @@ _SAME = re.compile(r"_ZL?\d+get_(?:group_id|local_size|global_size|num_groups|gl
 _VARYING = re.compile(r" = (?:atomicrmw|cmpxchg|va_arg|load (?:atomic|volatile)) ")
 _EXIT = "%.exit"
 PRINTS = ("printf", "eddy_printf64")
+_BULK = re.compile(r"\bcall [^@\"\n]*@llvm\.mem(cpy|move|set)\b[\w.]*\(([^,\n]*), ([^,\n]*),")
+_TOUCHES = (" volatile ", " atomic", " cmpxchg ", " fence ")
+"""What an instruction has that touches memory others see."""
+_CLOCKS = ("llvm.readcyclecounter", "llvm.readsteadycounter")
 
 
 class IrModule:
@@ -69,7 +73,8 @@ class IrModule:
         """Whether a function's result is uniform where its arguments are."""
         if name not in self._pure:
             self._pure[name] = False  # one that calls itself is not
-            self._pure[name] = name.startswith("llvm.") or bool(_SAME.match(name)) or self._computes(name)
+            same = name.startswith("llvm.") and not name.startswith(_CLOCKS)
+            self._pure[name] = same or bool(_SAME.match(name)) or self._computes(name)
         return self._pure[name]
 
     def _computes(self, name: str) -> bool:
@@ -77,7 +82,7 @@ class IrModule:
         text = self._texts.get(name, "")
         own = set(re.findall(r"^\s+(%[\w.$-]+) = alloca ", text, re.M))
         for line in text.splitlines()[1:]:
-            if _ASM.search(line) or " volatile " in line or " atomic" in line:
+            if _ASM.search(line) or any(each in line for each in _TOUCHES) or not own.issuperset(bulk_pointers(line)):
                 return False
             at = plain_load_source(line) or plain_store(line)[1]
             if (at or " load " in line or " store " in line) and at not in own:
@@ -96,6 +101,17 @@ class IrModule:
 
 def _asm_lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if _ASM.search(line)]
+
+
+def bulk_pointers(line: str) -> list[str]:
+    """Of an instruction that copies or fills bytes, where they go to, and where they come from; else nothing.
+
+    An address that is computed in its place is told as it is written, which is no variable's name.
+    """
+    found = _BULK.search(line)
+    if found is None:
+        return []
+    return [found[2].rpartition(" ")[2], *([] if found[1] == "set" else [found[3].rpartition(" ")[2]])]
 
 
 def called_function(line: str) -> str:

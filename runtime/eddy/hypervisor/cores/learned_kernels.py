@@ -177,7 +177,8 @@ class LearnedKernels:
         """Nobody's flood of kernels takes away what is known of others'."""
         tenant = max(self._tenants, key=lambda each: len(self._tenants[each]))
         kernel = next(iter(self._tenants[tenant]))
-        del self._tenants[tenant][kernel], self._known[kernel]
+        del self._tenants[tenant][kernel]
+        self._known.pop(kernel, None)
         if not self._tenants[tenant]:
             del self._tenants[tenant]
 

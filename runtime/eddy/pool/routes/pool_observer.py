@@ -150,8 +150,8 @@ async def _examined_bytes(link: Link, blobs: PoolBlobs) -> ExaminedBytes:
 async def read_blobs(link: Link, blobs: PoolBlobs, after: str) -> dict[str, Any]:
     """Read what must be there for some seconds, from a place in the order of names on; answers how much that was, what
     is damaged or lost of it, and how far that came: None for to the end."""
-    deadline, damaged = time.monotonic() + LOOKED_S, list[str]()
     names = sorted((await read_references(link.accounts.bucket)).kept, key=lambda each: each.path)
+    deadline, damaged = time.monotonic() + LOOKED_S, list[str]()
     left = [each for each in names if each.path > after]
     for number, name in enumerate(left, 1):
         if await blobs.is_lost(name, read=True):

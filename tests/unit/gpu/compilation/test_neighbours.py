@@ -157,3 +157,51 @@ def test_neighbours_take_fewer_instructions() -> None:
     assert instructions("add", (8191,), [a, b, c]) / 8191 > 9.0
     assert instructions("product", (32, 32), [a, b, c, 32]) / 32**3 < 4.1
     assert instructions("product", (33, 32), [a, b, c, 32]) / (33 * 32**2) > 5.0
+
+
+PLACES = "global struct S *p, global struct S *q"
+SWAP = "struct S t = p[at]; p[at] = q[at]; q[at] = t;"
+
+
+@pytest.mark.parametrize(
+    ("helper", "swap", "leave"),
+    [
+        ("", SWAP, "x == 3 || y == 2"),
+        ("", SWAP, "y == 3"),
+        (
+            f"static void swap(global struct S *p, global struct S *q, uint at) {{ {SWAP} }}",
+            "swap(p, q, at);",
+            "x == 3",
+        ),
+    ],
+)
+@pytest.mark.parametrize("words", [1, 3])
+def test_a_copy_of_a_structure_is_a_write(helper: str, swap: str, leave: str, words: int) -> None:
+    """Where items part they begin again: what was swapped before would be swapped back."""
+    text = (
+        f"struct S {{ uint a[{words}]; }}; {helper}"
+        f"kernel void f({PLACES}, global uint *out, uint w, uint n) {{"
+        f"uint x = get_global_id(0), y = get_global_id(1), at = y * w + x; {swap} if ({leave}) return;"
+        "uint s = 0; for (uint k = 0; k < n; k++) s = s * 7 + k * y + x; out[at] = s; }"
+    )
+    p = np.arange(16 * 16 * words, dtype="u4")
+    q, out = p + 1000, np.zeros(16 * 16, "u4")
+    launch(cluster(SHAPES[0]), compiled(text), "f", (16, 16), [p, q, out, 16, 4])
+    np.testing.assert_array_equal(p, q + 1000)
+    assert p[0] == 1000
+
+
+@pytest.mark.parametrize(
+    "swap", ["__sync_val_compare_and_swap(c, 0u, 1u)", "!__sync_bool_compare_and_swap(c, 0u, 1u)", "atomic_inc(c)"]
+)
+def test_an_exchange_in_a_helper_is_done_by_each_item(swap: str) -> None:
+    loop = "uint s = 0; for (uint k = 0; k < n; k++) s += k * x;"
+    text = (
+        f"uint take(volatile global uint *c) {{ return {swap}; }}"
+        "kernel void f(volatile global uint *c, global uint *out, uint w, uint n) {"
+        f"uint x = get_global_id(0), y = get_global_id(1); {loop} out[y * w + x] = take(c) + (s & 0); }}"
+    )
+    for size in ((256, 1), (16, 16)):
+        lock, out = np.zeros(1, "u4"), np.zeros(256, "u4")
+        launch(cluster(SHAPES[0]), compiled(text), "f", size, [lock, out, size[0], 4])
+        assert np.count_nonzero(out == 0) == 1
