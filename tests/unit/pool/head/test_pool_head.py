@@ -34,6 +34,7 @@ class FakeLeader(RunningLead):
 
     def __init__(self, said: list[str]) -> None:
         super().__init__(said, "lead")
+        self.name = "a"
         self.mirror, self.pool_view, self.lease = MagicMock(), MagicMock(), self
 
     async def release(self) -> None:
