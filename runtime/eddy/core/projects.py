@@ -54,16 +54,21 @@ def effective_weights(
         project_of: The project of a tenant; nothing of one that has none.
         used: Past use of each tenant, decayed, as a part of what the board could give; empty where it does not count.
     """
-    if not used and not any(tenant in project_of for tenant in own):
+    if not own or (not used and not any(tenant in project_of for tenant in own)):
         return dict(own)
-    groups: dict[Project | str, dict[str, float]] = {}
+    groups: dict[tuple[bool, str], dict[str, float]] = {}
+    projects = dict[tuple[bool, str], Project]()
     for tenant, weight in own.items():
-        groups.setdefault(project_of.get(tenant, tenant), {})[tenant] = weight
-    shares = {group: group.share if isinstance(group, Project) else own[group] for group in groups}
+        project = project_of.get(tenant)
+        group = (False, tenant) if project is None else (True, project.id)
+        if project is not None:
+            projects[group] = project
+        groups.setdefault(group, {})[tenant] = weight
+    shares = {group: projects[group].share if group in projects else own[group[1]] for group in groups}
     all_shares, found = sum(shares.values()), dict[str, float]()
     for group, members in groups.items():
         part, inside = shares[group] / all_shares, sum(members.values())
-        everyone = group.members if isinstance(group, Project) else (group,)
+        everyone = projects[group].members if group in projects else (group[1],)
         weight = shares[group] * _left(sum(used.get(each, 0.0) for each in everyone), part)
         of_members = {
             tenant: each * _left(used.get(tenant, 0.0), part * each / inside) for tenant, each in members.items()

@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from eddy.api.http.connections import ConnectionLimits, Connections, guard_connections, proxy_options
+from eddy.api.http.connections import ConnectionLimits, Connections, client_of, guard_connections, proxy_options
 
 LIMITS = ConnectionLimits(connections=12, connections_per_client=8, patience_s=0.4, bytes_per_s=1000)
 WAIT_S = 180.0
@@ -267,3 +267,37 @@ def test_time_in_which_the_server_stood_still_counts_against_nobody(monkeypatch:
         connections._open.clear()
 
     asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("address", "client"),
+    [
+        ("10.0.0.7", "10.0.0.7"),
+        ("::ffff:10.0.0.7", "10.0.0.7"),
+        ("2001:db8:0:1:aaaa::7", "2001:db8:0:1::/64"),
+        ("2001:db8:0:1::", "2001:db8:0:1::/64"),
+        ("2001:db8:0:2::7", "2001:db8:0:2::/64"),
+        ("fe80::7%eth0", "fe80::/64"),
+        ("", ""),
+        ("a-socket", "a-socket"),
+    ],
+)
+def test_what_counts_as_one_client(address: str, client: str) -> None:
+    assert client_of(address) == client
+
+
+@pytest.mark.anyio
+async def test_the_addresses_of_one_client_of_ipv6_are_bounded_together() -> None:
+    class Busy:
+        is_waiting = False
+
+        def end_if_slow(self, now_s: float) -> None:
+            pass
+
+    connections = Connections(ConnectionLimits(connections=8, connections_per_client=2))
+    held = [Busy() for _ in range(4)]
+    addresses = ("2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1")
+    found = [connections.add(each, address) for each, address in zip(held, addresses, strict=True)]  # type: ignore[arg-type]
+    assert found == [True, True, False, True]
+    for each in held:
+        connections.remove(each)  # type: ignore[arg-type]

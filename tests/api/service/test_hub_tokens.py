@@ -4,9 +4,10 @@ docs/how-to/jupyterhub.md."""
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,9 +15,20 @@ import anyio
 import httpx
 import pytest
 from eddy.api.access import hub_tokens
-from eddy.api.access.hub_tokens import ASKED_PER_S, KEPT_S, REFUSED_S, UNCONFIRMED_S, HubSettings, HubTokens, JupyterHub
+from eddy.api.access.hub_tokens import (
+    ASKED_AT_ONCE,
+    FAILED_S,
+    KEPT_S,
+    MOST_OF_USER,
+    REFUSED_S,
+    UNCONFIRMED_S,
+    HubSettings,
+    HubTokens,
+    JupyterHub,
+)
 from eddy.api.access.identity_provider import ProviderUnreachable
-from eddy.core.errors import InvalidRequest, NotFound
+from eddy.api.access.open_streams import Credential
+from eddy.core.errors import EddyError, InvalidRequest, NotFound, RateLimited, Unauthorized
 from eddy.core.tenants import TenantRecord
 
 pytestmark = pytest.mark.anyio
@@ -30,21 +42,34 @@ class Hub:
     def __init__(self) -> None:
         self.users: dict[str, dict[str, Any]] = {}
         self.asked: list[str] = []
+        self.cookies: list[str | None] = []
+        self.busy = self.most_busy = 0
+        """Requests that are being answered."""
         self.status, self.version, self.open = 200, "6.1.1", threading.Event()
         self.open.set()
+        self.lock = threading.Lock()
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                hub.open.wait(20)
                 token = self.headers["Authorization"].removeprefix("token ")
                 hub.asked.append(token)
+                hub.cookies.append(self.headers["Cookie"])
+                with hub.lock:
+                    hub.busy += 1
+                    hub.most_busy = max(hub.most_busy, hub.busy)
+                hub.open.wait(20)
+                with hub.lock:
+                    hub.busy -= 1
                 found = hub.users.get(token) if self.path == "/hub/api/user" else None
                 status = hub.status if hub.status != 200 else 200 if found else 403
                 body = json.dumps(found or {"status": 403, "message": None}).encode()
                 self.send_response(status)
                 if hub.version:
                     self.send_header("X-JupyterHub-Version", hub.version)
+                if status == 302:
+                    self.send_header("Location", f"{hub.api}/user")
+                self.send_header("Set-Cookie", "jupyterhub-session-id=ada; Path=/")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -177,7 +202,7 @@ async def test_a_yes_holds_for_a_minute_and_a_no_for_a_moment(server: Any, hub: 
     assert (await get(server, "t1"))[0] == 401
 
 
-@pytest.mark.parametrize("trouble", ["away", "500", "404", "a proxy's no", "no hub"])
+@pytest.mark.parametrize("trouble", ["away", "502", "503", "504", "500", "404", "429", "a proxy's no", "no hub"])
 async def test_a_hub_that_cannot_be_asked_is_no_no(server: Any, hub: Hub, trouble: str) -> None:
     clock = clocked(server)
     assert (await get(server, hub.add("t1", "kim")))[0] == 200
@@ -188,16 +213,25 @@ async def test_a_hub_that_cannot_be_asked_is_no_no(server: Any, hub: Hub, troubl
     elif trouble == "no hub":
         hub.users["t2"] = {"hello": "world"}
     else:
-        hub.status = int(trouble)
-    status, answer = await get(server, "t2")
-    assert (status, answer["code"]) == (503, "provider-unreachable")
+        hub.status, hub.version = int(trouble), ""
+    asked = len(hub.asked)
+    for _ in range(2):
+        status, answer = await get(server, "t2")
+        assert (status, answer["code"]) == (503, "provider-unreachable")
+        assert len(hub.asked) == asked + (trouble != "away"), "told so at once"
     assert (await get(server, "t1"))[0] == 200, "what it said a moment ago holds"
     assert (await get(server, server.keys["ada"]))[0] == 200
     asked = len(hub.asked)
-    assert (await get(server, "t3"))[0] == 503
-    assert len(hub.asked) == asked, "told so at once"
-    clock.now_s += KEPT_S
-    assert (await get(server, "t1"))[0] == (200 if trouble == "no hub" else 503)
+    if trouble in ("away", "502", "503", "504"):
+        assert (await get(server, "t3"))[0] == 503
+        assert len(hub.asked) == asked, "nobody asks a hub that is away"
+        clock.now_s += KEPT_S
+        assert (await get(server, "t1"))[0] == 503
+    else:
+        hub.status, hub.version = 200, "6.1.1"
+        assert (await get(server, hub.add("t3", "kim")))[0] == 200, "an odd answer is that one token's"
+        clock.now_s += FAILED_S
+        assert (await get(server, hub.add("t2", "kim")))[0] == 200
 
 
 async def test_a_hub_that_hangs_holds_up_nobody_else(server: Any, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,16 +254,136 @@ async def test_a_hub_that_hangs_holds_up_nobody_else(server: Any, hub: Hub, monk
     assert found == [200] * 8
 
 
-async def test_tokens_that_nobody_knows_are_bounded_by_address(server: Any, hub: Hub) -> None:
-    clock = clocked(server)
+def tokens_of(hub: Hub, clock: Clock) -> HubTokens:
+    return HubTokens(JupyterHub(HubSettings(hub.api, groups=(("all", "grace"),)), clock), clock)
+
+
+async def until(done: Callable[[], bool]) -> None:
+    with anyio.fail_after(20):
+        while not done():
+            await anyio.sleep(0.01)
+
+
+class Asking:
+    """Tokens that come at the same time, and what becomes of them."""
+
+    def __init__(self, tokens: HubTokens) -> None:
+        self.tokens, self.found = tokens, dict[str, type | str]()
+
+    async def come(self, token: str, address: str = "10.0.0.7") -> None:
+        try:
+            self.found[token] = (await self.tokens.key(token, address)).label
+        except EddyError as failure:
+            self.found[token] = type(failure)
+
+
+async def test_all_who_wait_for_one_token_share_a_question_and_its_answer(hub: Hub) -> None:
+    clock, found = Clock(), list[str]()
+    tokens = tokens_of(hub, clock)
+    for token, told in ((hub.add("t1", "kim", "all"), "kim"), ("t2", "Unauthorized")):
+
+        async def come(token: str = token) -> None:
+            try:
+                found.append((await tokens.key(token, "10.0.0.7")).label)
+            except Unauthorized:
+                found.append("Unauthorized")
+
+        for stale in (False, True):
+            asked = len(hub.asked)
+            hub.open.clear()
+            async with anyio.create_task_group() as group:
+                with anyio.CancelScope() as gone:
+                    async with anyio.create_task_group() as first:
+                        first.start_soon(come)
+                        await until(lambda asked=asked: len(hub.asked) > asked)  # type: ignore[misc]
+                        gone.cancel()
+                for _ in range(300):
+                    group.start_soon(come)
+                await anyio.sleep(0.05)
+                hub.open.set()
+            assert (hub.asked[asked:], found) == ([token], [told] * 300), (stale, "though the first one went away")
+            found.clear()
+            clock.now_s += KEPT_S
+    assert not tokens._pending
+    assert not tokens._places
+
+
+async def test_few_of_an_address_are_asked_at_once_and_hold_up_nobody_else(hub: Hub) -> None:
+    """Guesses, and many tokens of one user, of which those that are not fresh are asked about again."""
+    clock = Clock()
+    tokens = tokens_of(hub, clock)
+    mine = [hub.add(f"mine{number}", "eve", "all") for number in range(MOST_OF_USER)]
+    hub.add("old", "ada", "all")
+    asking = Asking(tokens)
+    for token in (*mine, "old"):
+        await asking.come(token)
+    clock.now_s += KEPT_S
+    asking.found.clear()
+    for flood, others in ((mine, ("old", "spawned")), ([f"guess{number}" for number in range(30)], ("old",))):
+        hub.open.clear()
+        asked = len(hub.asked)
+        async with anyio.create_task_group() as group:
+            for number, token in enumerate(flood):
+                group.start_soon(asking.come, token, f"2001:db8::{number:x}")
+            await until(lambda asked=asked: len(hub.asked) == asked + ASKED_AT_ONCE)  # type: ignore[misc]
+            for token in others:
+                group.start_soon(asking.come, hub.add(token, "ada", "all"), "2001:db8::ada")
+            await until(lambda: all(token in hub.asked[asked:] for token in others))  # noqa: B023
+            assert len(hub.asked) == asked + ASKED_AT_ONCE + len(others)
+            hub.open.set()
+        assert [asking.found.pop(token) for token in others] == ["ada"] * len(others)
+        assert set(asking.found.values()) == ({"eve"} if flood is mine else {Unauthorized}), "none is refused"
+        asking.found.clear()
+        clock.now_s += KEPT_S
+
+
+async def test_guesses_beside_a_notebook_that_begins_do_not_have_it_refused(server: Any, hub: Hub) -> None:
+    clocked(server)
+    found = [(await get(server, f"guess{number}"))[0] for number in range(30)]
+    assert found == [401] * 30
     assert (await get(server, hub.add("t1", "kim")))[0] == 200
-    clock.now_s += 1
-    found = [(await get(server, f"guess{number}"))[0] for number in range(ASKED_PER_S + 5)]
-    assert found == [401] * ASKED_PER_S + [429] * 5
-    assert len(hub.asked) == ASKED_PER_S + 1
-    assert (await get(server, "t1"))[0] == 200
-    clock.now_s += 1
-    assert (await get(server, "guess-again"))[0] == 401
+
+
+@pytest.mark.parametrize(("wait_s", "most_waiting"), [(0.5, 100), (600.0, 0)])
+async def test_who_waits_too_long_or_behind_too_many_is_told_when_to_come_again(
+    hub: Hub, wait_s: float, most_waiting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_tokens, "WAIT_S", wait_s)
+    monkeypatch.setattr(hub_tokens, "MOST_WAITING", most_waiting)
+    tokens = tokens_of(hub, Clock())
+    asking = Asking(tokens)
+    hub.open.clear()
+    async with anyio.create_task_group() as group:
+        for number in range(ASKED_AT_ONCE):
+            group.start_soon(asking.come, f"guess{number}")
+        await until(lambda: len(hub.asked) == ASKED_AT_ONCE)
+        with anyio.fail_after(20), pytest.raises(RateLimited) as refused:
+            await tokens.key(hub.add("t1", "kim", "all"), "10.0.0.7")
+        assert refused.value.details["retry_after_s"] == 1
+        hub.open.set()
+    assert set(asking.found.values()) == {Unauthorized}
+    await asking.come("t1")
+    assert (asking.found["t1"], tokens._places) == ("kim", {})
+
+
+async def test_a_token_that_is_revoked_ends_its_stream_though_guesses_fill_every_place(hub: Hub) -> None:
+    clock = Clock()
+    tokens = tokens_of(hub, clock)
+    key = await tokens.key(hub.add("t1", "kim", "all"), "")
+    del hub.users["t1"]
+    clock.now_s += KEPT_S
+    asking = Asking(tokens)
+    hub.open.clear()
+    async with anyio.create_task_group() as group:
+        for number in range(40):
+            group.start_soon(asking.come, f"guess{number}", f"10.0.0.{number}")
+        await until(lambda: len(hub.asked) == 5)
+        group.start_soon(tokens.confirm, [key.id])
+        await until(lambda: len(hub.asked) == 6)
+        assert (hub.asked[-1], hub.most_busy) == ("t1", 5)
+        hub.open.set()
+    with pytest.raises(NotFound):
+        tokens.get(key.id)
 
 
 async def test_streams_end_once_the_hub_says_no_and_stay_while_it_cannot_be_asked(hub: Hub) -> None:
@@ -262,21 +416,56 @@ async def test_a_feed_of_a_token_ends_with_it(server: Any, hub: Hub) -> None:
     clock, streams = clocked(server), server.app.state.context.open_streams
     tokens = server.app.state.context.hub
     key = await tokens.key(hub.add("t1", "kim"), "")
-    credential = type("C", (), {"key": key.id, "cookie": ""})
-    assert streams.is_authorized(credential)
+    credential = Credential(key.id)
+    with streams.track_stream(credential):
+        for number in range(2 * MOST_OF_USER):
+            await tokens.key(hub.add(f"more{number}", "kim"), "")
+        assert streams.is_authorized(credential), "whatever else its user has"
     clock.now_s += UNCONFIRMED_S
     assert not streams.is_authorized(credential)
 
 
-def test_many_good_tokens_push_out_the_one_that_was_used_longest_ago(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub_tokens, "MOST", 3)
-    tokens = HubTokens(JupyterHub(HubSettings(hub.api, users=(("kim", "grace"),))))
+async def test_a_user_s_many_tokens_push_out_that_user_s_oldest_and_none_of_a_stream(hub: Hub) -> None:
+    clock = Clock()
+    tokens = tokens_of(hub, clock)
+    ada = await tokens.key(hub.add("t1", "ada", "all"), "")
+    mine = [(await tokens.key(hub.add("first", "eve", "all"), "")).id]
+    tokens.in_use = lambda: [mine[0]]
+    mine += [(await tokens.key(hub.add(f"mine{number}", "eve", "all"), "")).id for number in range(3 * MOST_OF_USER)]
+    assert set(tokens._names) == {ada.id, mine[0], *mine[-MOST_OF_USER:]}
+    clock.now_s += UNCONFIRMED_S
+    latest = await tokens.key(hub.add("t2", "joe", "all"), "")
+    assert set(tokens._names) == {mine[0], latest.id}, "what no stream may go on with is kept for nobody"
 
-    async def come() -> list[str]:
-        return [(await tokens.key(hub.add(f"t{number}", "kim"), "")).id for number in range(5)]
 
-    names = anyio.run(come)
-    assert set(tokens._names) == set(names[2:])
+async def test_what_is_kept_of_a_no_leads_to_no_request(hub: Hub) -> None:
+    tokens = tokens_of(hub, Clock())
+    for _ in range(2):
+        with pytest.raises(Unauthorized) as refused:
+            await tokens.key("t1", "")
+        assert (refused.value.message, refused.value.details) == (hub_tokens.UNKNOWN, {"field": "Authorization"})
+    (kept,) = tokens._refused.values()
+    assert not any(isinstance(each, BaseException) for each in gc.get_referents(kept))
+
+
+async def test_the_environment_sends_no_token_to_a_proxy_and_no_cookie_goes_along(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy = Hub()
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, proxy.api.removesuffix("/hub/api"))
+    tokens = tokens_of(hub, Clock())
+    for token in ("t1", "t2"):
+        assert (await tokens.key(hub.add(token, "kim", "all"), "")).label == "kim"
+    proxy.close()
+    assert (proxy.asked, hub.asked, hub.cookies) == ([], ["t1", "t2"], [None, None])
+
+
+async def test_a_hub_that_sends_elsewhere_is_not_followed(hub: Hub) -> None:
+    hub.status = 302
+    with pytest.raises(ProviderUnreachable):
+        await tokens_of(hub, Clock()).key("t1", "")
+    assert hub.asked == ["t1"]
 
 
 @pytest.mark.parametrize("told", ["hub.lab/hub/api", "http://hub.lab/hub/api", "ftp://127.0.0.1/hub"])
@@ -298,3 +487,19 @@ def test_a_hub_that_failed_is_asked_again_after_some_seconds(hub: Hub) -> None:
     hub.status, clock.now_s = 200, clock.now_s + hub_tokens.FAILED_S
     hub.add("t1", "kim")
     assert asked.user("t1")[0] == "kim"
+
+
+async def test_streams_are_asked_about_while_the_server_runs_and_the_hub_s_connections_end_with_it(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_tokens, "WATCH_S", 0.01)
+    clock = Clock()
+    tokens = tokens_of(hub, clock)
+    key = await tokens.key(hub.add("t1", "kim", "all"), "")
+    tokens.in_use = lambda: [key.id]
+    async with anyio.create_task_group() as group:
+        group.start_soon(tokens.watch)
+        clock.now_s += KEPT_S
+        await until(lambda: hub.asked == ["t1", "t1"])
+        group.cancel_scope.cancel()
+    assert tokens._hub._client.is_closed

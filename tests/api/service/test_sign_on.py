@@ -334,7 +334,7 @@ def test_one_who_begins_many_log_ins_ends_nobody_elses() -> None:
     now = [0.0]
     flows = SignOnFlows(lambda: now[0])
     state, flow = flows.begin("", 0, "", "10.0.0.7")
-    mine = [flows.begin("", 0, "", "10.6.6.6") for _ in range(2 * MAX_KEPT)]
+    mine = [flows.begin("", 0, "", f"2001:db8::{number:x}") for number in range(2 * MAX_KEPT)]
     assert flows.take(state, flow.browser) is flow
     with pytest.raises(Unauthorized):
         flows.take(mine[0][0], mine[0][1].browser)

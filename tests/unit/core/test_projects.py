@@ -64,3 +64,19 @@ def test_nobody_is_left_without_anything() -> None:
     own = {f"t{number}": 1.0 for number in range(50)}
     found = effective_weights(own, {}, {"t0": 1.0})
     assert found["t0"] / found["t1"] == pytest.approx(LEAST_LEFT)
+
+
+@pytest.mark.parametrize("used", [{}, {"ada": 0.5}])
+def test_nobody_with_work_is_entitled_to_nothing(used: dict[str, float]) -> None:
+    assert effective_weights({}, {}, used) == {}
+    assert effective_weights({}, PROJECT_OF, used) == {}
+
+
+def test_a_project_is_told_from_a_tenant_of_its_name_and_from_others_by_its_own() -> None:
+    class Members(tuple[str, ...]):
+        def __hash__(self) -> int:
+            raise AssertionError("every member is looked at for each tenant")
+
+    project = Project("joe", 3.0, Members(("ada", "bob")))
+    found = effective_weights({"ada": 1.0, "bob": 1.0, "joe": 1.0}, {"ada": project, "bob": project}, {})
+    assert parts(found) == pytest.approx({"ada": 0.375, "bob": 0.375, "joe": 0.25})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from eddy.api.access.identity_provider import challenge_of, new_verifier
 from eddy.api.access.roles import Role
+from eddy.api.http.connections import client_of
 from eddy.core.errors import Unauthorized
 
 LIFE_S = 600.0
@@ -33,7 +34,7 @@ class Flow:
         tenant: The tenant that is asked for; "" for any.
         port: Where a command line listens; 0 for a dashboard.
         challenge: Of that command line.
-        address: Where it was begun from.
+        client: Who began it, as `client_of` has it.
         ends_s: When it is too late.
     """
 
@@ -43,7 +44,7 @@ class Flow:
     tenant: str
     port: int
     challenge: str
-    address: str
+    client: str
     ends_s: float
 
 
@@ -79,15 +80,15 @@ class SignOnFlows:
 
     def begin(self, tenant: str, port: int, challenge: str, address: str = "") -> tuple[str, Flow]:
         """A new log-in: its state, and what it is."""
-        now_s, state = self._clock(), new_verifier()
-        made = Flow(new_verifier(), new_verifier(), new_verifier(), tenant, port, challenge, address, now_s + LIFE_S)
+        now_s, state, client = self._clock(), new_verifier(), client_of(address)
+        made = Flow(new_verifier(), new_verifier(), new_verifier(), tenant, port, challenge, client, now_s + LIFE_S)
         with self._lock:
             while self._flows and next(iter(self._flows.values())).ends_s <= now_s:
                 self._flows.popitem(last=False)
             self._flows[state] = made
             if len(self._flows) > MAX_KEPT:
-                most = Counter(flow.address for flow in self._flows.values()).most_common(1)[0][0]
-                del self._flows[next(each for each, flow in self._flows.items() if flow.address == most)]
+                most = Counter(flow.client for flow in self._flows.values()).most_common(1)[0][0]
+                del self._flows[next(each for each, flow in self._flows.items() if flow.client == most)]
         return state, made
 
     def take(self, state: str, browser: str) -> Flow:

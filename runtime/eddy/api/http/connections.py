@@ -51,7 +51,7 @@ class ConnectionLimits:
 
     Attributes:
         connections: Most at once.
-        connections_per_client: Most at once of one address.
+        connections_per_client: Most at once of one address, as `client_of` has it.
         patience_s: Wall time a request's head may take, and over which the rates are measured.
         bytes_per_s: Least rate at which a body comes, and at which an answer is read.
         trusted_proxies: Whose word is taken for where a request comes from (`X-Forwarded-For`, `X-Forwarded-Proto`);
@@ -73,6 +73,19 @@ class ConnectionLimits:
         except ValueError:
             return False
         return any(found.version == each.version and found in each for each in self.trusted_proxies)
+
+
+def client_of(address: str) -> str:
+    """What bounds by address count an address as: a client of IPv6 has the whole /64 that its address is in."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
 
 
 def parse_proxies(text: str) -> tuple[Network, ...]:
@@ -144,8 +157,8 @@ class Connections:
 
     def add(self, connection: GuardedProtocol, address: str) -> bool:
         """Take a new connection in; answers False where there is no room for it."""
-        self._open[connection] = address
-        mine = [each for each, whose in self._open.items() if whose == address]
+        self._open[connection] = client = client_of(address)
+        mine = [each for each, whose in self._open.items() if whose == client]
         if self.limits.is_proxy(address):
             mine = []
         fits = (len(mine) <= self.limits.connections_per_client or _make_room(mine)) and (

@@ -153,6 +153,8 @@ def compose(
         provider=IdentityProvider(settings.oidc) if settings.oidc.issuer else None,
         hub=hub,
     )
+    if hub is not None:
+        hub.in_use = context.open_streams.keys_in_use
     return context
 
 
@@ -191,7 +193,7 @@ def create_app(
             group.start_soon(NoticeService(context).run)
             group.start_soon(context.open_streams.watch)
             if context.hub is not None:
-                group.start_soon(context.hub.watch, context.open_streams.keys_in_use)
+                group.start_soon(context.hub.watch)
             clock = ClockJumpDetector(time.time, time.monotonic)
             group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), clock)
             group.start_soon(tell_manager, Notifier())
