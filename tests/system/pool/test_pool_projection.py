@@ -129,7 +129,15 @@ class World:
             return
         await self.link.jobs.purge(key)
         if self.chance.random() < 0.5:
-            await self.link.js.purge_stream(BUCKET, subject=f"$KV.eddy_jobs.{key}")
+            await self.take_marks(key)
+
+    async def take_marks(self, key: str) -> None:
+        """Take marks away as the head that leads does, the oldest first, up to a key's: heads rest on that order."""
+        there = [await self.table.entry(each) for each in await self.table.keys()]
+        for mark in sorted((each for each in there if each.gone), key=lambda each: each.revision):
+            await self.link.js.purge_stream(BUCKET, subject=f"$KV.eddy_jobs.{mark.key}")
+            if mark.key == key:
+                return
 
 
 def on_a_server(folder: Path, what: Any) -> None:
@@ -175,9 +183,12 @@ def test_starts_read_what_is_new_and_marks_that_went_cost_a_few_questions(tmp_pa
 
 
 async def restarted(link: Link, server: NatsServer, meanwhile: Callable[[], object]) -> None:
-    """Have a server end, and come back after something was done to its files."""
+    """Have a server end in order, and come back after something was done to its files.
+
+    One without others that is killed can come back with records that had been removed, marks and all.
+    """
     before = link.reconnects
-    server.kill()
+    server.stop()
     meanwhile()
     server.start()
     while link.reconnects == before:
