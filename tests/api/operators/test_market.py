@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from eddy.api.routes import market
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.cores.core_accounts import CoreAccount
 from eddy.hypervisor.cores.epoch_totals import SliceMeasurement
@@ -135,3 +136,9 @@ def test_a_weight_that_will_not_do_is_one(server: Any) -> None:
         server.store.tenants.put(TenantRecord(name, key_hash=name, attributes={"weight": weight}))
     names = ("four", "text", "none", "minus", "nan", "unknown")
     assert [server.store.tenants.weight(name) for name in names] == [4.0, 4.0, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_a_policy_that_the_board_cannot_have_is_a_documented_refusal() -> None:
+    """Found by schemathesis: 409 where `eddy calibrate` has not measured this board."""
+    (route,) = [each for each in market.admin.routes if getattr(each, "operation_id", "") == "set_price_policy"]
+    assert 409 in {int(status) for status in getattr(route, "responses", {})}

@@ -264,7 +264,7 @@ async def until(done: Callable[[], bool]) -> None:
             await anyio.sleep(0.01)
 
 
-class Asking:
+class ConcurrentTokens:
     """Tokens that come at the same time, and what becomes of them."""
 
     def __init__(self, tokens: HubTokens) -> None:
@@ -314,7 +314,7 @@ async def test_few_of_an_address_are_asked_at_once_and_hold_up_nobody_else(hub: 
     tokens = tokens_of(hub, clock)
     mine = [hub.add(f"mine{number}", "eve", "all") for number in range(MOST_OF_USER)]
     hub.add("old", "ada", "all")
-    asking = Asking(tokens)
+    asking = ConcurrentTokens(tokens)
     for token in (*mine, "old"):
         await asking.come(token)
     clock.now_s += KEPT_S
@@ -351,7 +351,7 @@ async def test_who_waits_too_long_or_behind_too_many_is_told_when_to_come_again(
     monkeypatch.setattr(hub_tokens, "WAIT_S", wait_s)
     monkeypatch.setattr(hub_tokens, "MOST_WAITING", most_waiting)
     tokens = tokens_of(hub, Clock())
-    asking = Asking(tokens)
+    asking = ConcurrentTokens(tokens)
     hub.open.clear()
     async with anyio.create_task_group() as group:
         for number in range(ASKED_AT_ONCE):
@@ -372,7 +372,7 @@ async def test_a_token_that_is_revoked_ends_its_stream_though_guesses_fill_every
     key = await tokens.key(hub.add("t1", "kim", "all"), "")
     del hub.users["t1"]
     clock.now_s += KEPT_S
-    asking = Asking(tokens)
+    asking = ConcurrentTokens(tokens)
     hub.open.clear()
     async with anyio.create_task_group() as group:
         for number in range(40):

@@ -71,7 +71,11 @@ async def show_price(context: Ctx, operator: Operator) -> PriceInForce:
 
 
 @admin.put(
-    "/price", operation_id="set_price_policy", response_model=PriceInForce, summary="Another price policy, at once"
+    "/price",
+    operation_id="set_price_policy",
+    response_model=PriceInForce,
+    summary="Another price policy, at once",
+    responses=refusals(409),
 )
 async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> PriceInForce:
     """Kernels that run go on; shares follow the new policy from its first epoch, which begins at once.

@@ -46,7 +46,7 @@ class ByteReferences:
     sizes: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
-    def kept(self) -> set[BlobName]:
+    def required_blobs(self) -> set[BlobName]:
         """What must be there."""
         return {
             BlobName(tenant, sha, generation)

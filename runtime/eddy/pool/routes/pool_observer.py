@@ -121,7 +121,7 @@ async def _examined_bytes(link: Link, blobs: PoolBlobs) -> ExaminedBytes:
             place.check_room(0)
         except StorageFull as said:
             full = said.message
-        named, lost, old_s = told.named, told.kept, time.time() - SETTLED_S
+        named, lost, old_s = told.named, told.required_blobs, time.time() - SETTLED_S
         blobs_seen = kept_bytes = unnamed = 0
         deadline = time.monotonic() + LOOKED_S
         async with contextlib.aclosing(place.blobs()) as there:
@@ -150,7 +150,7 @@ async def _examined_bytes(link: Link, blobs: PoolBlobs) -> ExaminedBytes:
 async def read_blobs(link: Link, blobs: PoolBlobs, after: str) -> dict[str, Any]:
     """Read what must be there for some seconds, from a place in the order of names on; answers how much that was, what
     is damaged or lost of it, and how far that came: None for to the end."""
-    names = sorted((await read_references(link.accounts.bucket)).kept, key=lambda each: each.path)
+    names = sorted((await read_references(link.accounts.bucket)).required_blobs, key=lambda each: each.path)
     deadline, damaged = time.monotonic() + LOOKED_S, list[str]()
     left = [each for each in names if each.path > after]
     for number, name in enumerate(left, 1):

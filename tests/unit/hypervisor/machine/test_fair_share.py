@@ -90,10 +90,10 @@ def run(
     model = ModelBoard(board, images, lambda module, _: ITEMS_S[module], load_times=times, real_memory=False)
     load_s = dict.fromkeys(times, LOAD_S)
 
-    def given(tenants: Collection[str]) -> Mapping[str, float]:
+    def own_weights(tenants: Collection[str]) -> Mapping[str, float]:
         return {tenant: (weights or {}).get(tenant, 1.0) for tenant in tenants}
 
-    made, weights_of = POLICIES[policy](pipelined=True), weights_of or given
+    made, weights_of = POLICIES[policy](pipelined=True), weights_of or own_weights
     found = run_virtual(model, made, jobs, load_s=load_s, watch=watch, weights_of=weights_of)
     assert all(job.state.value == "succeeded" for job in found.jobs.values())
     return found, watch
