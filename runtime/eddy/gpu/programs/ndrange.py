@@ -268,5 +268,5 @@ def _shared(
     if kernel.local_variables or several:
         return LaneSharing(warps, 1, lane_items)
     fit = shape.warps // warps
-    beside = room - rows_bytes(shape.lanes, context_words(several))
+    beside = room - rows_bytes(shape.lanes, context_words(kernel, several))
     return LaneSharing(warps, min(fit, (beside if beside >= local else room) // local) if local else fit, lane_items)

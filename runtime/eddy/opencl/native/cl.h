@@ -37,6 +37,7 @@ typedef cl_uint cl_program_binary_type;
 typedef cl_uint cl_kernel_info;
 typedef cl_uint cl_kernel_arg_info;
 typedef cl_uint cl_kernel_work_group_info;
+typedef cl_uint cl_kernel_sub_group_info;
 typedef cl_uint cl_event_info;
 typedef cl_uint cl_command_type;
 typedef cl_uint cl_profiling_info;
@@ -320,6 +321,8 @@ typedef struct {
 #define CL_KERNEL_LOCAL_MEM_SIZE 0x11b2
 #define CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE 0x11b3
 #define CL_KERNEL_PRIVATE_MEM_SIZE 0x11b4
+#define CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE_KHR 0x2033
+#define CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE_KHR 0x2034
 
 #define CL_LOCAL 1
 

@@ -126,12 +126,13 @@ NO_NUMBERS = {
     *SPECIFICATION["Work-items (6.12.1)"],
     *SPECIFICATION["Together (6.12.8, 6.12.9)"],
     *SPECIFICATION["Atomics (6.12.11)"],
-    *(name for title, names in SPECIFICATION.items() if "(6.12.14)" in title for name in names),
+    *(n for title, names in SPECIFICATION.items() if "(6.12.14)" in title or "Subgroups" in title for n in names),
     *SPECIFICATION["Conversions (6.2.3, 6.2.4)"],
     *("vec_step", "printf", "prefetch", "wait_group_events"),
     *(set(SPECIFICATION["Integer dot products (`cl_khr_integer_dot_product`)"]) - {"dot"}),
 }
-"""What computes nothing with a number, or (conversions, printf, dot products of integers) has tests of its own."""
+"""What computes nothing with a number, or (conversions, printf, dot products of integers, subgroups) has tests of
+its own."""
 IN_MEMORY = {
     *SPECIFICATION["Vectors and arrays (6.12.7)"],
     *("async_work_group_copy", "async_work_group_strided_copy", "shuffle", "shuffle2"),
