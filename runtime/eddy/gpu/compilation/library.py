@@ -27,6 +27,7 @@ _CODE = (
     "compilation/calling_convention.py",
     "compilation/compiler.py",
     "compilation/contraction.py",
+    "compilation/halves.py",
     "work_items/block_order.py",
     "work_items/fibers.py",
     "work_items/inner_loops.py",

@@ -20,7 +20,7 @@ SCALARS: Mapping[str, tuple[str, int]] = {
     **{"uint": ("u4", 4), "long": ("i8", 8), "ulong": ("u8", 8), "float": ("f4", 4)},
 }
 """OpenCL scalar to numpy's letter and size in bytes."""
-TYPES: Mapping[str, tuple[str, int]] = {**SCALARS, "double": ("f8", 8)}
+TYPES: Mapping[str, tuple[str, int]] = {**SCALARS, "double": ("f8", 8), "half": ("f2", 2)}
 """The same with what is there by soft float."""
 _SPACES: Mapping[str, Space] = {"0": "value", "1": "global", "2": "constant", "3": "local"}
 _VECTOR = re.compile(r"^(\w+) __attribute__\(\(ext_vector_type\((\d+)\)\)\)$")

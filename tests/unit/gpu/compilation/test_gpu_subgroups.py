@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from eddy.gpu.launches.launch import launch
 from eddy.gpu.programs.shape import ClusterShape
 from eddy_sim.gpu.executors import IsaExecutor, RtlExecutor
 from unit.gpu_kit import SHAPES, build_quickly, cluster, compiled
 
+Ids = npt.NDArray[Any]
 WIDE = ClusterShape(1, 2, 16)
 TYPES = {"int": "i4", "uint": "u4", "long": "i8", "ulong": "u8", "float": "f4"}
 PLACES = """kernel void places(global uint *out) {
@@ -61,7 +64,7 @@ kernel void parted(global int *out, global const int *in, uint n) {
 }"""
 
 
-def parts(items: int, group: int, shape: ClusterShape) -> Iterator[np.ndarray]:
+def parts(items: int, group: int, shape: ClusterShape) -> Iterator[Ids]:
     """Linear ids of each subgroup's items."""
     for first in range(0, items, group):
         for at in range(first, first + group, shape.threads):
@@ -109,7 +112,7 @@ def test_sums_least_and_greatest(shape: ClusterShape, items: int, group: int, na
         np.testing.assert_array_equal(out[ids], np.stack(told, -1).astype(kind))
 
 
-def read_wanted(v: np.ndarray, by: int, most: int) -> np.ndarray:
+def read_wanted(v: Ids, by: int, most: int) -> Ids:
     """What an item reads of the others, -1 where the standard leaves it open."""
     n, me = len(v), np.arange(len(v))
     odd = int(((v & 1) << me).sum())
@@ -133,7 +136,7 @@ def test_items_read_each_other(shape: ClusterShape, items: int, group: int, by: 
         np.testing.assert_array_equal(np.where(wanted == -1, -1, out[ids]), wanted)
 
 
-def parted_wanted(x: np.ndarray, n: int, ids: np.ndarray) -> np.ndarray:
+def parted_wanted(x: Ids, n: int, ids: Ids) -> Ids:
     """By hand: who is in a round or branch with an item; returned items take no part."""
     here = ids[ids < n]
     v = x[here]
