@@ -124,6 +124,10 @@ def arrange_ndrange(
     found = program.kernel(kernel)
     if program.fpu and not shape.fpu:
         raise InvalidRequest("The program needs an FPU; compile it with fpu=False for this cluster.", field="fpu")
+    if found.subgroup_size not in (0, shape.threads):
+        asked, has = found.subgroup_size, shape.threads
+        message = f"Kernel {kernel!r} requires subgroups of {asked} work-items; a warp of this cluster has {has}."
+        raise InvalidRequest(message, field="kernel", asked=asked, allowed=has)
     dimensions = len(global_size)
     whole, start = _range(global_size, offset)
     group = _group(shape, found, whole, local_size, dimensions)

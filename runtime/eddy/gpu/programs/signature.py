@@ -113,6 +113,7 @@ class Kernel:
         local_each: Whether each work-group has `__local` variables of its own, so that a core runs several groups.
         subgroups: Whether work-items of a subgroup meet in it; then a lane's items are neighbours of the other lanes'.
         meets: Whether they do in it or another kernel of the program.
+        subgroup_size: Items of a subgroup the source requires; 0 where it requires none.
     """
 
     name: str
@@ -138,6 +139,7 @@ class Kernel:
     one_way: bool = False
     subgroups: bool = False
     meets: bool = False
+    subgroup_size: int = 0
 
     @property
     def iterates_items(self) -> bool:
@@ -242,8 +244,10 @@ def _kernel(
     passed = _parameters(rest)
     arguments = tuple(_argument(name, text, named, *row) for text, *row in zip(passed, *columns, strict=True))
     required = re.findall(r"i32 (\d+)", nodes.get(refs.get("reqd_work_group_size", ""), ""))
+    subgroup = re.findall(r"i32 (\d+)", nodes.get(refs.get("intel_reqd_sub_group_size", ""), "") or "i32 0")
     waits = barriers or local_variables or any(argument.space == "local" for argument in arguments)
-    return Kernel(name, arguments, tuple(map(int, required)), waits, local_variables)
+    groups = tuple(map(int, required))
+    return Kernel(name, arguments, groups, waits, local_variables, subgroup_size=int(subgroup[0]))
 
 
 def _parameters(rest: str) -> list[str]:

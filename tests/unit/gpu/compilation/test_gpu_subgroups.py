@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from eddy.core.errors import InvalidRequest
 from eddy.gpu.launches.launch import launch
 from eddy.gpu.programs.shape import ClusterShape
 from eddy_sim.gpu.executors import IsaExecutor, RtlExecutor
@@ -156,6 +157,15 @@ def test_lanes_that_part_meet_those_of_their_branch(shape: ClusterShape, group: 
     launch(cluster(shape, seed=seed), compiled(PARTED), "parted", (64,), [out, x, n], local_size=(group,))
     wanted = [parted_wanted(x, n, ids) for ids in parts(64, group, shape)]
     np.testing.assert_array_equal(out, np.concatenate(wanted))
+
+
+def test_a_size_that_the_source_requires_is_the_warps_or_refused() -> None:
+    source = PLACES.replace("kernel", "__attribute__((intel_reqd_sub_group_size(16))) kernel", 1)
+    out = np.zeros((16, 5), "u4")
+    launch(cluster(WIDE), compiled(source), "places", (16,), [out])
+    assert out[:, 1].tolist() == list(range(16))
+    with pytest.raises(InvalidRequest, match="requires subgroups of 16 work-items; a warp of this cluster has 4"):
+        launch(cluster(SHAPES[1]), compiled(source), "places", (16,), [out])
 
 
 @pytest.mark.rtl
