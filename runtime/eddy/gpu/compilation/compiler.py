@@ -98,17 +98,19 @@ class Compiler:
         defines: Mapping[str, object] | None = None,
         single_constants: bool = False,
         contract: bool = False,
+        later: bool = False,
         owner: str = "",
     ) -> Program:
         """The program of a source.
 
         Args:
-            source: OpenCL C 1.2; messages call it `kernel.cl`.
+            source: OpenCL C; messages call it `kernel.cl`.
             fpu: For cores with an FPU; otherwise with soft float, which gives the same bits.
             defines: Macros.
             single_constants: Whether literals are `float` also where the source uses `double`.
             contract: Whether a product and a sum of one expression may be rounded once; they are then, on every
                 cluster.
+            later: Whether it is of OpenCL C 2.0 or 3.0, with generic pointers and atomic types; otherwise of 1.2.
             owner: For whom. What was compiled for others is not found: how long the answer takes would tell that
                 somebody has this very source.
 
@@ -128,13 +130,15 @@ class Compiler:
         # With float literals, first without `cl_khr_fp64`, then with it where the source asks and is refused without.
         for given in (macros, {"cl_khr_fp64": 1, **macros}):
             try:
-                return self._program(source, given, fpu, (*toolchain.SINGLE, *more), owner)
+                single = (*toolchain.SINGLE, *more, *(toolchain.LATER if later else ()))
+                return self._program(source, given, fpu, single, owner)
             except CompilationFailed as error:
                 if _NEEDS_DOUBLE.search(error.message):
                     break
                 if given is not macros or not _ASKS_FOR_DOUBLE.search(source):
                     raise
         flags = (*toolchain.DOUBLE, *((toolchain.SINGLE_CONSTANTS,) if single_constants else ()), *more)
+        flags += toolchain.LATER_DOUBLE if later else ()
         try:
             return self._program(source, macros, fpu, flags, owner, doubles=True)
         except CompilationFailed as error:

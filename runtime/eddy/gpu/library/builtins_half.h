@@ -3,13 +3,13 @@
 // uses half gets the section `of_half_NAME` with the section NAME.
 //@ of_half_fma
 // The product is exact in float; the sum is rounded to odd, so that rounding it once more is right.
-EDDY_FN half eddy_fma_half(float x, float y, float z) {
-  const float p = x * y, s = p + z, b = s - p, rest = (p - (s - b)) + (z - b);
+EDDY_FN half eddy_fma_half(half x, half y, half c) {
+  const float p = (float)x * (float)y, z = c, s = p + z, b = s - p, rest = (p - (s - b)) + (z - b);
   uint u = __builtin_astype(s, uint);
   if (!(u & 1) && (rest < 0.0f || rest > 0.0f)) u += (rest > 0.0f) == (s > 0.0f) ? 1 : -1;
   return (half)__builtin_astype(u, float);
 }
-EDDY_INLINE3_T(half, fma, eddy_fma_half((float)x, (float)y, (float)z))
+EDDY_INLINE3_T(half, fma, eddy_fma_half(x, y, z))
 //@ of_half_nextafter
 EDDY_INLINE2_T(half, nextafter, ({ ushort eddy_u = __builtin_astype(x, ushort); \
   if (x != x || y != y) eddy_u = 0x7e00; \

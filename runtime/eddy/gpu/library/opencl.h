@@ -97,6 +97,15 @@ EDDY_FN void mem_fence(cl_mem_fence_flags flags) {
 EDDY_FN void read_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 EDDY_FN void write_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 
+#if __OPENCL_C_VERSION__ >= 200
+// Every memory is coherent within a cluster, so a scope changes nothing.
+typedef enum { memory_order_relaxed, memory_order_acquire = 2, memory_order_release, memory_order_acq_rel, memory_order_seq_cst } memory_order;
+typedef enum { memory_scope_work_item, memory_scope_work_group, memory_scope_device, memory_scope_all_svm_devices, memory_scope_sub_group } memory_scope;
+#define memory_scope_all_devices memory_scope_all_svm_devices
+EDDY_FN void work_group_barrier(cl_mem_fence_flags flags) { mem_fence(flags & CLK_GLOBAL_MEM_FENCE); barrier(flags); }
+EDDY_FN void work_group_barrier(cl_mem_fence_flags flags, memory_scope scope) { (void)scope; work_group_barrier(flags); }
+#endif
+
 /// Capabilities of the cluster: bit 0 an FPU, bits 15:8 log2 of the data cache's bytes ([000] 4.1.1).
 EDDY_FN uint eddy_cluster_cap(void) { uint v; __asm__("csrr %0, 0xfd0" : "=r"(v)); return v; }
 
@@ -244,7 +253,11 @@ int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 
 /// Vectors with scalars beside them.
 #define EDDY_SCALARS(M, f) EDDY_WIDTHS(M, float, f) EDDY_ALSO(EDDY_WIDTHS(M, double, f))
 /// A function that leaves a second result at an address, in any address space: an integer, or a number as the first one.
+#if __OPENCL_C_VERSION__ >= 200
+#define EDDY_SPACES(M, ...) M(__private, __VA_ARGS__) M(__global, __VA_ARGS__) M(__local, __VA_ARGS__) M(__generic, __VA_ARGS__)
+#else
 #define EDDY_SPACES(M, ...) M(__private, __VA_ARGS__) M(__global, __VA_ARGS__) M(__local, __VA_ARGS__)
+#endif
 #define EDDY_LEAVES_INT(f, single, twofold) \
   EDDY_SPACES(EDDY_LEAVES1, float, f, int, single) EDDY_ALSO(EDDY_SPACES(EDDY_LEAVES1, double, f, int, twofold))
 #define EDDY_LEAVES(f, single, twofold) \

@@ -584,7 +584,7 @@ NARROWING = [
     *(f"{{ local {to} t[4]; async_work_group_{way} }}" for to, way in (("float", "copy(t, a, 4, 0);"),
       ("double", "copy(t, s, 4, 0);"), ("float", "strided_copy(t, a, 4, 1, 0);"))),
     *("atomic_add((global long *)a, 1)", "atom_inc((global ulong *)a)", "atomic_xchg(a, 1.0)", "atomic_min(a, 1)"),
-    *("atom_cmpxchg((global long *)a, 1L, 2L)", "atomic_xchg((global double *)a, d)", "convert_half(d)"),
+    *("atom_cmpxchg((global long *)a, 1L, 2L)", "atomic_xchg((global double *)a, d)"),
     *("vload_half(0, a)", "as_double(f)", "as_float(d)"),
 ]  # fmt: skip
 
