@@ -183,10 +183,7 @@ def test_starts_read_what_is_new_and_marks_that_went_cost_a_few_questions(tmp_pa
 
 
 async def restarted(link: Link, server: NatsServer, meanwhile: Callable[[], object]) -> None:
-    """Have a server end in order, and come back after something was done to its files.
-
-    One without others that is killed can come back with records that had been removed, marks and all.
-    """
+    """Have a server end, and come back after something was done to its files."""
     before = link.reconnects
     server.stop()
     meanwhile()
@@ -214,6 +211,23 @@ def test_servers_that_have_less_or_other_records_are_believed(tmp_path: Path, wh
             await agrees(link, tmp_path / "heads")
             await restarted(link, server, lambda: (kept.rename(tmp_path / "lost"), (tmp_path / "older").rename(kept)))
             await World(link, 4).play(40 if what.endswith("on") else 0)
+        await agrees(link, tmp_path / "heads")
+
+    on_a_server(tmp_path, check)
+
+
+def test_a_record_that_comes_back_with_a_server_is_seen_where_as_many_went(tmp_path: Path) -> None:
+    """As one without others does that is killed: what had been removed is there again, and its mark was not."""
+
+    async def check(link: Link, server: NatsServer) -> None:
+        for number in range(1, 4):
+            await link.jobs.put(str(number), to_json(PoolJob(number, "ada", {"application": "a"}, 1.0)))
+        (kept,) = server.folder.glob(f"**/streams/{BUCKET}/msgs")
+        await restarted(link, server, lambda: shutil.copytree(kept, tmp_path / "older"))
+        await link.js.purge_stream(BUCKET, subject="$KV.eddy_jobs.1")
+        await agrees(link, tmp_path / "heads")
+        await restarted(link, server, lambda: (kept.rename(tmp_path / "lost"), (tmp_path / "older").rename(kept)))
+        await link.js.purge_stream(BUCKET, subject="$KV.eddy_jobs.2")
         await agrees(link, tmp_path / "heads")
 
     on_a_server(tmp_path, check)

@@ -126,19 +126,31 @@ class JobReader:
                 self._hear(told)
 
     async def _see_that_none_was_removed(self) -> None:
-        """See that no record was removed of which not even the mark is left: there are as many as were read."""
+        """See that no record was removed of which not even the mark is left: there are as many as were read. A server
+        that alone had them, and was started since, may have others: killed, it brings back what had been removed."""
+        server = await self._table.lone_server()
+        if self._projection.lone_server not in ("", server) or not await self._are_as_many():
+            await self._compare_keys()
+        self._projection.set_lone_server(server)
+
+    async def _compare_keys(self) -> None:
+        """List what the servers have, and forget or read what is otherwise."""
+        read, there = self._projection.keys(), await self._table.keys()
+        for key in read - there:
+            self._hear(JobEntry(key, None, 0, 0, gone=True))
+        for key in there - self._projection.keys():
+            self._hear(await self._table.entry(key))
+
+    async def _are_as_many(self) -> bool:
+        """Whether the servers have as many entries as were read."""
         for _ in range(LOOKS):
             messages, last = await self._table.state()
             await self._reach(last)
             if self._revision <= last and self._projection.count_entries() > messages:
                 await self._drop_marks()
             if self._revision <= last and self._projection.count_entries() == messages:
-                return
-        read, there = self._projection.keys(), await self._table.keys()
-        for key in read - there:
-            self._hear(JobEntry(key, None, 0, 0, gone=True))
-        for key in there - self._projection.keys():
-            self._hear(await self._table.entry(key))
+                return True
+        return False
 
     async def _drop_marks(self) -> None:
         """Forget marks that the head that leads took away, the oldest first."""

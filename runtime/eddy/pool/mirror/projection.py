@@ -201,14 +201,14 @@ class Projection:
                 self._rows(_WEIGH, (row["tenant"], -row["size_bytes"]))
 
     def _list(self, job: PoolJob, record: str) -> bool:
-        """List a job; false where it had ended before, and has."""
-        rows = self._rows("SELECT final, snapshot FROM job WHERE id = ?", (job.id,))
+        """List a job; false where it had ended before, and has, as the same."""
+        rows = self._rows("SELECT state, final, snapshot FROM job WHERE id = ?", (job.id,))
         spent = json.dumps(spent_to_json(job))
         self._spend(job.tenant, rows[0]["snapshot"] if rows else "{}", spent)
         ended_us = None if job.ended_unix_s is None else microseconds(job.ended_unix_s)
         if rows:
             self._rows(_CHANGED, (job.state, job.is_ended, record, spent, ended_us, job.id))
-            return not (rows[0]["final"] and job.is_ended)
+            return not (rows[0]["final"] and job.is_ended and rows[0]["state"] == job.state)
         submitted_us, array = microseconds(job.submitted_unix_s), None if job.array is None else job.array.id
         row = job.id, job.tenant, job.state, job.is_ended, record, spent, submitted_us, job.work, ended_us, array
         self._rows(_PUT, row)
@@ -256,6 +256,15 @@ class Projection:
         """Keys and revisions of the marks of removed entries, oldest first."""
         query = "SELECT key, revision FROM pool_entry WHERE tenant IS NULL AND mark = 1 ORDER BY revision"
         return [(str(row["key"]), int(row["revision"])) for row in self._rows(query)]
+
+    @property
+    def lone_server(self) -> str:
+        """The server that had all records when they were settled last (`PoolJobs.lone_server`)."""
+        return next((str(row[0]) for row in self._rows("SELECT value FROM meta WHERE key = 'lone_server'")), "")
+
+    def set_lone_server(self, server: str) -> None:
+        """Keep which it is."""
+        self._rows("INSERT OR REPLACE INTO meta VALUES ('lone_server', ?)", (server,))
 
     # Jobs
 
