@@ -68,6 +68,15 @@ def test_atomic_types_with_their_orders() -> None:
     assert sorted([*seen.tolist(), float(last[1])]) == [0.0, *map(float, range(count))]
 
 
+def test_names_of_later_versions_are_free_in_1_2() -> None:
+    source = """int atomic_load(global int *p) { return 3 * *p; }
+    #define NAME(x) atomic_##x
+    kernel void k(global int *out) { out[0] = NAME(load)(out); }"""
+    out = np.full(1, 7, "i4")
+    launch(cluster(), build(compiler(), source), "k", (1,), [out])
+    assert out[0] == 21
+
+
 def test_what_there_is_not_is_refused() -> None:
     assert not parse("-cl-std=CL1.2").later
     source = "int g = 3; kernel void k(global int *out) { out[0] = g++; }"
