@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from eddy.gpu.compilation.halves import PREFIX, by_way_of_float
+from eddy.gpu.compilation.halves import PREFIX, by_way_of_float, where_used
 from eddy.gpu.compilation.toolchain import LIBRARY
 from eddy.gpu.programs.signature import TYPES
 
@@ -51,13 +51,14 @@ def sections() -> Mapping[str, Section]:
     """Every section, by each of the names it defines."""
     found: dict[str, Section] = {}
     paths = sorted(LIBRARY.glob("builtins_*.h"), key=lambda path: (path.name == _LAST, path.name))
-    texts = (path.read_text(encoding="utf-8") for path in paths)
-    for place, part in enumerate("".join(texts).split(f"\n{_HEAD}")[1:]):
+    parts = [(path.name, part) for path in paths for part in path.read_text(encoding="utf-8").split(f"\n{_HEAD}")[1:]]
+    for place, (of, part) in enumerate(parts):
         names, _, body = part.partition("\n")
-        section = Section(place, tuple(names.split()), body.rstrip() + "\n")
+        text = body.rstrip() + "\n"
+        section = Section(place, tuple(names.split()), where_used(text) if of == _LAST else text)
         found |= dict.fromkeys(section.names, section)
     for place, (name, text) in enumerate((*conversions(), *by_way_of_float()), start=len(found)):
-        found[name] = Section(place, (name,), text)
+        found[name] = Section(place, (name,), where_used(text) if name.startswith(PREFIX) else text)
     return MappingProxyType(found)
 
 

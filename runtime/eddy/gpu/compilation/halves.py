@@ -32,6 +32,11 @@ def uses_half(*texts: str) -> bool:
     return any(_USES.search(_COMMENT.sub(" ", text)) for text in texts)
 
 
+def where_used(text: str) -> str:
+    """A section's text, which is nothing in a source without half."""
+    return f"#ifdef EDDY_HALVES\n{text}#endif\n"
+
+
 def by_way_of_float() -> Iterator[tuple[str, str]]:
     """Sections of the functions that are those of float."""
     for name in _ONE:

@@ -53,6 +53,22 @@ READS = """kernel void reads(global int *out, global const int *in, uint by) {
   out[at + 7] = intel_sub_group_shuffle_down(x, -x, by) ;
   out[at + 8] = get_sub_group_lt_mask().x + get_sub_group_eq_mask().x + get_sub_group_gt_mask().x;
 }"""
+OTHERS = """kernel void others(global int *out, global const int *in, global int *kept) {
+  size_t i = get_global_id(0); int x = in[i]; uint n = get_sub_group_size(), me = get_sub_group_local_id();
+  uint4 odd = sub_group_ballot(x & 1), ge = get_sub_group_ge_mask(), le = get_sub_group_le_mask(); out += 13 * i;
+  kept[i] = x;
+  sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+  out[0] = kept[i - me + (me + 1) % n];
+  out[1] = sub_group_non_uniform_all(x > -100) + 2 * sub_group_non_uniform_any(x > 90);
+  out[2] = sub_group_non_uniform_broadcast(x, n - 1); out[3] = sub_group_broadcast_first(x);
+  out[4] = sub_group_inverse_ballot(odd); out[5] = sub_group_ballot_bit_extract(odd, n - 1);
+  out[6] = sub_group_ballot_inclusive_scan(odd);
+  out[7] = odd.x ? sub_group_ballot_find_lsb(odd) + 100 * sub_group_ballot_find_msb(odd) : 0;
+  out[8] = ge.x | le.x; out[9] = ge.x & le.x;
+  out[10] = intel_sub_group_shuffle(x, n - 1 - me); out[11] = me < (n & ~1u) ? 0 : 1;
+  int other = intel_sub_group_shuffle_xor(x, 1), before = intel_sub_group_shuffle_up(x, x, 1);
+  out[11] = out[11] ? x : other; out[12] = me ? before : x;
+}"""
 PARTED = """int odd(int x) { return popcount(sub_group_ballot(1).x) * x; }
 kernel void parted(global int *out, global const int *in, uint n) {
   local int seen[1]; size_t i = get_global_id(0); int x = in[i], y = 0;
@@ -135,6 +151,28 @@ def test_items_read_each_other(shape: ClusterShape, items: int, group: int, by: 
     for ids in parts(items, group, shape):
         wanted = read_wanted(x[ids], by, shape.threads)
         np.testing.assert_array_equal(np.where(wanted == -1, -1, out[ids]), wanted)
+
+
+@pytest.mark.parametrize(("shape", "items", "group"), [(SHAPES[1], 64, 16), (WIDE, 200, 100)])
+def test_votes_masks_and_other_names(shape: ClusterShape, items: int, group: int) -> None:
+    x = np.random.default_rng(6).integers(-99, 99, items).astype("i4")
+    out = np.zeros((items, 13), "i4")
+    launch(cluster(shape), compiled(OTHERS), "others", (items,), [out, x, np.zeros_like(x)], local_size=(group,))
+    for ids in parts(items, group, shape):
+        v, n, me = x[ids], len(ids), np.arange(len(ids))
+        odd, bits = v & 1, int(((v & 1) << me).sum())
+        told = [
+            np.roll(v, -1),
+            0 * me + 1 + 2 * bool((v > 90).any()),
+            0 * me + v[-1],
+            0 * me + v[0],
+            odd,
+            0 * me + odd[-1],
+        ]
+        ends = (bits & -bits).bit_length() - 1 + 100 * (bits.bit_length() - 1) if bits else 0
+        told += [np.cumsum(odd), 0 * me + ends, 0 * me + (1 << n) - 1, 1 << me, v[::-1]]
+        told += [np.where(me ^ 1 < n, v[np.minimum(me ^ 1, n - 1)], v), np.where(me > 0, np.roll(v, 1), v)]
+        np.testing.assert_array_equal(out[ids], np.stack(told, -1))
 
 
 def parted_wanted(x: Ids, n: int, ids: Ids) -> Ids:
