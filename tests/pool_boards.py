@@ -25,7 +25,7 @@ from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.jetstream.naming import load_pool_numbers
 from eddy.pool.placement.leader import Leader
-from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.placement.shares import WeightRounds
 from eddy.pool.records.records import PoolJob
 from eddy.pool.routes.context import HeadParts
 from eddy.pool.servers.nats_server import NatsServer

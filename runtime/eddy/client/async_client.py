@@ -28,7 +28,7 @@ from eddy.client.transport.errors import JobFailed
 from eddy.client.transport.stream import Event, follow_awaiting
 
 if TYPE_CHECKING:
-    from eddy.client.calls.async_kernel import AsyncKernel
+    from eddy.client.calls.kernel import AsyncKernel
 
 
 class AsyncClient(AwaitingCaller, ClientCalls):
@@ -79,7 +79,7 @@ class AsyncClient(AwaitingCaller, ClientCalls):
         options: str = "",
     ) -> AsyncKernel:
         """A kernel of an OpenCL C source, to be launched with numpy arrays; see `Client.kernel`."""
-        from eddy.client.calls.async_kernel import AsyncKernel
+        from eddy.client.calls.kernel import AsyncKernel
 
         return AsyncKernel(self, source, name, defines, includes, options)
 

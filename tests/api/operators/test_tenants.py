@@ -11,7 +11,7 @@ import pytest
 from eddy.api.access.request_limits import TokenBuckets
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
-from eddy.store.account_tables.keys import KEPT_ENDED, MOST_KEYS, Keys
+from eddy.store.account_tables.tenants import KEPT_ENDED, MOST_KEYS, Keys
 
 pytestmark = pytest.mark.anyio
 

@@ -29,7 +29,7 @@ from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.records.records import JobFenced, JobPart, PoolJob
 from eddy.pool.routes.transfers import paced
 from eddy.pool.servers.nats_server import NatsServer
-from eddy.store.account_tables.keys import revoke_after
+from eddy.store.account_tables.tenants import revoke_after
 from nats.js.kv import KeyValue
 from pool_boards import all_jobs, fetched, unhurried
 from pool_kit import WAIT_S

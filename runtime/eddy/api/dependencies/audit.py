@@ -21,7 +21,7 @@ def record_action(context: Context, actor: TenantRecord, action: str, **facts: A
         action: What, as `drain-slot`.
         facts: With what; plain JSON, and no secret.
     """
-    context.writer.audit.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
+    context.store.audit.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
 
 
 async def record_action_async(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:

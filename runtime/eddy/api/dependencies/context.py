@@ -18,12 +18,12 @@ from eddy.api.access.sessions import Sessions
 from eddy.api.access.sign_on_flows import SignOnFlows
 from eddy.api.access.uploads import UploadLimits, Uploads
 from eddy.api.answers.job_pages import RenderedJobs
-from eddy.api.dependencies.ports import JobEngine, StoreWriter
 from eddy.api.http.connections import ConnectionLimits
 from eddy.api.http.current_request import caller_in_use
 from eddy.api.http.problems import KINDS
 from eddy.api.request_bodies.kinds import KindView
 from eddy.core.errors import BoardUnreachable
+from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.event_fanout import EventFanout
 from eddy.notices.settings import NoticeSettings
 from eddy.packages.catalogue import CatalogueInForce
@@ -58,8 +58,7 @@ class Context:
 
     Attributes:
         hypervisor: The engine, which owns the jobs.
-        store: What survives, to be read.
-        writer: Writes it.
+        store: What survives.
         catalogue: Applications and modules.
         hasher: Turns keys into what the store holds.
         settings: Limits.
@@ -84,9 +83,8 @@ class Context:
         collected: Jobs whose outputs were removed to make room since the start, and the bytes they had.
     """
 
-    hypervisor: JobEngine
+    hypervisor: Hypervisor
     store: Store
-    writer: StoreWriter
     catalogue: CatalogueInForce
     hasher: KeyHasher
     settings: ApiSettings

@@ -23,7 +23,7 @@ from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.api.request_bodies.tenants import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
-from eddy.store.account_tables.keys import MOST_KEYS, new_key_id, revoke_after
+from eddy.store.account_tables.tenants import MOST_KEYS, new_key_id, revoke_after
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]
@@ -76,7 +76,7 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
         _check_left(context, [*ends, made], now + body.grace_s)
         facts = {"tenant": owner.id, "scope": scope.value, "made": made.id, "replaces": body.replaces}
         record_action(context, viewer, "make-key", **facts, expires_unix_s=expires)
-        context.writer.keys.put(made, *ends)
+        context.store.keys.put(made, *ends)
     response.headers["Cache-Control"] = "no-store"
     return KeyMade(**key_answer(made, now).model_dump(), key=secret)
 
@@ -96,7 +96,7 @@ def revoke_key(key: _KeyId, context: Ctx, viewer: Caller) -> Response:
         ended = revoke_after(_mine(context, viewer, key), time.time())
         _check_left(context, [ended], time.time())
         record_action(context, viewer, "revoke-key", tenant=ended.tenant, revoked=key)
-        context.writer.keys.put(ended)
+        context.store.keys.put(ended)
     return Response(status_code=204)
 
 

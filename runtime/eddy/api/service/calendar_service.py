@@ -72,4 +72,4 @@ class CalendarService:
     def _note(self, slot: int, because: str) -> None:
         action = "drain-slot" if because else "undrain-slot"
         facts = {"slot": slot, "because": because, "by": "calendar"}
-        self._context.writer.audit.note(self._context.hasher.hash, "", "", action, facts)
+        self._context.store.audit.note(self._context.hasher.hash, "", "", action, facts)

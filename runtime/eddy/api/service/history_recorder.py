@@ -42,7 +42,7 @@ class HistoryRecorder:
                 await anyio.sleep(LOOK_S)
                 looks.append(self.look())
             try:
-                await anyio.to_thread.run_sync(self._context.writer.samples.add, mean_of(looks))
+                await anyio.to_thread.run_sync(self._context.store.samples.add, mean_of(looks))
             except StorageFailed as error:  # the store says so too
                 _log.debug("a sample is not kept", code=error.code)
 

@@ -13,22 +13,62 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from eddy_sim.design import bitstreams, build
+from eddy_sim.design.models import build_models
+from eddy_sim.device import SimClock, SimDevice
 
 from eddy.api.service.server import Server, ServerSettings
+from eddy.board.images.signing import Trust
+from eddy.board.port.port import BoardPort
+from eddy.board.port.profile import Profile, load_profile
+from eddy.board.remote.factory import open_device
 from eddy.cli.demo.demo_slowdown_picture import SharedPhase, draw
-from eddy.cli.demo.slowdown_board import BYTES_PER_S, MODULES, open_slow_memory
 from eddy.client import Client
 from eddy.core.errors import BoardFault, Conflict
+from eddy.core.slots import Pool
 from eddy.hypervisor.cores import calibration
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.engine.calibration_run import calibrate
 from eddy.model.slowdown import fairness
 from eddy.packages.catalogue import load_catalogue
+from eddy.packages.manifests import load_module_manifest
+
+MODULES = build.ROOT / "bitstreams" / "slowdown"
+MODULE = "gpu_6c2w2tx"
+BUS_CYCLE_NS = 20.0
+BYTES_PER_S = 64 / (30 * BUS_CYCLE_NS) * 1e9
+"""What the memory's data bus moves: a line of 64 bytes in thirty cycles."""
+
+
+def slow_memory() -> Profile:
+    """A board of one slot, whose memory one cluster can fill."""
+    tiny = load_profile("tiny")
+    slot = replace(tiny.slots[0], pool=Pool.GPU)
+    rcd = rp = cl = 7 * BUS_CYCLE_NS
+    dram = replace(tiny.dram, rcd_ns=rcd, rp_ns=rp, cl_ns=cl, ras_ns=17 * BUS_CYCLE_NS, bytes_per_s=BYTES_PER_S)
+    return replace(tiny, name="slowdown", slots=(slot,), dram=dram)
+
+
+def open_slow_memory(progress: Callable[[str], None]) -> BoardPort:
+    """Build what is missing and open the board.
+
+    Args:
+        progress: Told what is being built.
+    """
+    profile = slow_memory()
+    files = bitstreams.list_or_build(profile, found=[load_module_manifest(MODULES / MODULE)])
+    build_models(profile, progress, ())
+    progress(f"simulation model of {MODULE}")
+    build.build_module(MODULE)
+    device = SimDevice(profile)
+    trust = Trust.load(False, None)
+    return open_device(files.overlay, device, SimClock(device), profile, files.overlay.parent, trust)
+
 
 Say = Callable[[str], None]
 SHARED = ("entitlement", "hsm_fair", "eddy_slowdown_fair", "hsm_qos", "eddy_slowdown_qos")

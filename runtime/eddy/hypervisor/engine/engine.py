@@ -39,9 +39,8 @@ from eddy.hypervisor.engine.status import slot_statuses
 from eddy.hypervisor.engine.step_commits import StepCommits
 from eddy.hypervisor.engine.time_accounts import TimeAccounts
 from eddy.hypervisor.forecast.estimator_feed import EstimatorFeed
-from eddy.hypervisor.intake.admission import Admission
 from eddy.hypervisor.intake.admission_hold import AdmissionHold
-from eddy.hypervisor.intake.application_jobs import ApplicationJobs
+from eddy.hypervisor.intake.application_jobs import Admission, ApplicationJobs
 from eddy.hypervisor.intake.array_hold import ArrayHold
 from eddy.hypervisor.intake.core_partition import SharedClusterPlans
 from eddy.hypervisor.intake.dependency_hold import DependencyHold
@@ -155,9 +154,7 @@ class Engine:
     ) -> None:
         self.board, self.store, self.price = board, store, price
         self._admitted = ModuleGate(standing, allow_unchecked)
-        self.tenant_memory = TenantMemory(
-            memory_part, lambda: pooled or sum(not each.admin for each in store.tenants.all()) > 1
-        )
+        self.tenant_memory = TenantMemory(memory_part, (lambda: True) if pooled else store.tenants.has_several)
         lags = LagWriter(store, store.tenants.is_removed)
         if price is not None:
             price.restore(store.epochs.all(), lags.read_lags())
@@ -174,7 +171,8 @@ class Engine:
         self.buffers = JobBuffers(board)
         self.events = BoardEvents(board)
         self.status: tuple[SlotStatus, ...] = ()
-        self._computes = True
+        self.computes_results = True
+        """Whether the board computes what it is asked for; True before the first `start`."""
         self.description: BoardDescription
         self.machine: Machine
         self.preparing = PreparationHold(board)
@@ -238,7 +236,8 @@ class Engine:
         intake = self.intake
         self.description, self.machine = description, found.machine
         self.estimates.start(found.machine)
-        self._computes = description.computes
+        self.computes_results = description.computes
+        intake.uncomputed = frozenset(each.kind for each in intake.kinds if not description.computes_kind(each.kind))
         self.events.resume(found.clock)
         drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
         intake.add_recovered(found.known, found.work, drained)
@@ -259,15 +258,6 @@ class Engine:
     def slots(self) -> Collection[int]:
         """Slots that jobs are given."""
         return self.machine.slots
-
-    def computes_kind(self, kind: str) -> bool:
-        """Whether the board computes what jobs of a kind ask for; True before the first `start`."""
-        return self.computes_results or self.description.computes_kind(kind)
-
-    @property
-    def computes_results(self) -> bool:
-        """Whether the board computes what it is asked for; True before the first `start`."""
-        return self._computes
 
     def probe(self) -> None:
         """See whether the board answers, and how it stands with what jobs wait for; no board time passes.

@@ -16,7 +16,7 @@ from eddy.core.applications import Application
 from eddy.core.errors import NotFound
 from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord
 from eddy.core.slots import Pool
-from eddy.hypervisor.intake.admission import Admission
+from eddy.hypervisor.intake.application_jobs import Admission
 from eddy.hypervisor.intake.kernels import KernelPlanner, available
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM, Content

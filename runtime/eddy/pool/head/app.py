@@ -20,9 +20,8 @@ from eddy.api.access.request_limits import InFlightRequests
 from eddy.api.access.sessions import Sessions
 from eddy.api.http import problems
 from eddy.api.http.connections import ConnectionLimits
-from eddy.api.http.metrics import Metrics
 from eddy.api.http.request_checks import RequestChecks
-from eddy.api.http.request_log import RequestLogMiddleware
+from eddy.api.http.request_log import Metrics, RequestLogMiddleware
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.connection.credentials import PoolUnreachable
@@ -41,7 +40,7 @@ from eddy.pool.jetstream.tenant_keys import PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenants
 from eddy.pool.placement.forecast import Forecasts
 from eddy.pool.placement.leader import Leader
-from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.placement.shares import WeightRounds
 from eddy.pool.routes import (
     account,
     apps,

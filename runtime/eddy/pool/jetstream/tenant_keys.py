@@ -28,7 +28,7 @@ from eddy.pool.records.record_json import (
     unreadable_record_error,
     value_from_json,
 )
-from eddy.store.account_tables.keys import new_key_id
+from eddy.store.account_tables.tenants import new_key_id
 
 PREFIX = "eddy_"
 """What every key begins with, as on a board."""

@@ -17,7 +17,7 @@ from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.routes.context import Caller, HeadParts, Parts
-from eddy.store.account_tables.keys import MOST_KEYS, revoke_after
+from eddy.store.account_tables.tenants import MOST_KEYS, revoke_after
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]

@@ -17,7 +17,7 @@ from eddy.pool.connection.streams import EVENTS
 from eddy.pool.jetstream.tenants import OPERATOR
 from eddy.pool.records.records import PoolJob
 from eddy.pool.routes.context import HeadParts
-from eddy.store.account_tables.keys import revoke_after
+from eddy.store.account_tables.tenants import revoke_after
 from eddy.store.job_tables.listing import JobFilter
 
 AT_ONCE = 500

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from eddy.api.request_bodies.admission import admit
-from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.jobs import JobSubmission, admit
 from eddy.api.request_bodies.kinds import VIEWS
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFull

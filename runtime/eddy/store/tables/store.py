@@ -23,10 +23,9 @@ from eddy.core.tenants import Quota
 from eddy.host.files import free_bytes
 from eddy.host.memory_folder import MemoryFolder
 from eddy.store.account_tables.audit import Audit
-from eddy.store.account_tables.keys import Keys
 from eddy.store.account_tables.logins import LoginTable
 from eddy.store.account_tables.projects import Projects
-from eddy.store.account_tables.tenants import Tenants
+from eddy.store.account_tables.tenants import Keys, Tenants
 from eddy.store.account_tables.usage import Usage
 from eddy.store.board_tables.epochs import Epochs
 from eddy.store.board_tables.leases import LeaseTable

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Sequence
 
 import pytest
-from eddy.hypervisor.intake import submission_queue
-from eddy.hypervisor.intake.submission_queue import SubmissionQueue
+from eddy.hypervisor.intake import intake
+from eddy.hypervisor.intake.intake import SubmissionQueue
 
 
 class House:
@@ -50,7 +50,7 @@ def test_the_first_waits_for_nobody_and_the_rest_come_in_together() -> None:
 
 
 def test_a_group_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submission_queue, "MAX_GROUP", 3)
+    monkeypatch.setattr(intake, "MAX_GROUP", 3)
     house = House()
     assert asyncio.run(crowd(house, range(0, 16, 2))) == list(range(0, 32, 4))
     assert max(map(len, house.groups)) <= 3

@@ -7,7 +7,7 @@ import logging
 
 import numpy as np
 import pytest
-from eddy.hypervisor.cores.guarded_policy import GuardedPolicy
+from eddy.hypervisor.cores.market_loop import GuardedPolicy
 from eddy.policy.price.view import ClusterView, Configuration, PriceDecision, PriceView, Traits, zero_prices
 
 

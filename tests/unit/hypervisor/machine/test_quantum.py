@@ -7,7 +7,15 @@ import time
 
 import pytest
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.engine_worker import FIRST_S, LEAST_S, LONG_S, MOST_S, WANTED_S, EngineWorker, Quantum
+from eddy.hypervisor.engine.engine_worker import (
+    FIRST_S,
+    LONG_S,
+    MAX_QUANTUM_S,
+    MIN_QUANTUM_S,
+    WANTED_S,
+    EngineWorker,
+    Quantum,
+)
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.views.view import Dispatch, DispatchView
@@ -42,10 +50,10 @@ def test_it_stays_within_bounds_and_learns_nothing_where_nobody_waited() -> None
     assert quantum.at_s == FIRST_S
     for _ in range(100):
         quantum.adapt(1e-9, 2 * LONG_S)
-    assert quantum.at_s == LEAST_S
+    assert quantum.at_s == MIN_QUANTUM_S
     for _ in range(100):
         quantum.adapt(quantum.at_s, 0.0)
-    assert quantum.at_s == MOST_S
+    assert quantum.at_s == MAX_QUANTUM_S
 
 
 class Slow(FirstComeFirstServed):
