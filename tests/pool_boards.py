@@ -20,7 +20,7 @@ from eddy.pool.connection.credentials import PoolAccess
 from eddy.pool.connection.tasks import ended
 from eddy.pool.head.app import create_head
 from eddy.pool.head.board_requests import BoardRequestHandler
-from eddy.pool.jetstream.blobs import MOST_BYTES, PoolBlobs
+from eddy.pool.jetstream.blobs import MAX_BYTES, PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.jetstream.naming import load_pool_numbers
@@ -58,7 +58,7 @@ class Boards:
 
     def __init__(self, server: NatsServer, link: Link, lead: Leader, job: PoolJob, app: FastAPI) -> None:
         self.server, self.link, self.lead, self.job, self.app = server, link, lead, job, app
-        self.most_bytes = MOST_BYTES
+        self.most_bytes = MAX_BYTES
 
     def http(self) -> httpx.AsyncClient:
         """Requests to the head, wherever it is said to be."""

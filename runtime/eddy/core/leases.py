@@ -53,9 +53,9 @@ LEASE_TRANSITIONS: Mapping[LeaseState, frozenset[LeaseState]] = MappingProxyType
 )
 """From each state, the states a lease may move to next."""
 
-LEAST_S, DEFAULT_S, MOST_S = 10.0, 1800.0, 7 * 86400.0
+MIN_S, DEFAULT_S, MAX_S = 10.0, 1800.0, 7 * 86400.0
 """Bounds of the time a lease is asked for; a tenant's quota may be lower."""
-LEAST_BYTES, DEFAULT_BYTES, MOST_BYTES = 4096, 16 << 20, 1 << 30
+MIN_BYTES, DEFAULT_BYTES, MAX_BYTES = 4096, 16 << 20, 1 << 30
 """Bounds of a lease's memory on the board."""
 
 

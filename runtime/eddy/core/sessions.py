@@ -91,7 +91,7 @@ class OnPressure(str, enum.Enum):
     """It keeps its memory; the others wait."""
 
 
-LEAST_BYTES, MOST_BYTES = 1 << 20, 1 << 30
+MIN_BYTES, MAX_BYTES = 1 << 20, 1 << 30
 """Bounds of a session's memory: a program and its stacks need some, and cores see no more."""
 DEFAULT_BYTES = 16 << 20
 DEFAULT_IDLE_S, MAX_IDLE_S = 600.0, 86400.0

@@ -10,7 +10,7 @@ from typing import Any
 
 from eddy.core.jobs import PRIORITIES
 
-LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
+MIN_WEIGHT, MAX_WEIGHT = 1e-6, 1e6
 """What a tenant may be entitled to, relative to one of weight 1."""
 
 

@@ -13,7 +13,7 @@ from eddy.api.http.connections import ConnectionLimits
 from eddy.core.leases import LeaseRules
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits
-from eddy.hypervisor.slots.tenant_memory import MOST_PART
+from eddy.hypervisor.slots.tenant_memory import MAX_PART
 from eddy.settings import SETTINGS
 from eddy.store.db.bounds import JobBounds
 
@@ -44,7 +44,7 @@ NAMES: dict[type[Any], dict[str, str]] = {
 
 
 def test_the_default_part_of_the_memory_is_that_of_the_table() -> None:
-    assert SETTINGS["tenant_memory"].default == MOST_PART
+    assert SETTINGS["tenant_memory"].default == MAX_PART
 
 
 @pytest.mark.parametrize("kind", NAMES, ids=lambda kind: kind.__name__)

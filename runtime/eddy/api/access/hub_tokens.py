@@ -52,11 +52,11 @@ ASKED_AT_ONCE = 2
 """Tokens about which the hub is asked at once for one address, or one user: half of what it is asked at once."""
 WAIT_S = 5.0
 """Seconds for which a further one waits."""
-MOST_WAITING = 100
+MAX_WAITING = 100
 """Further ones of one address, or one user, that wait."""
-MOST_OF_USER = 20
+MAX_OF_USER = 20
 """Good tokens of one user that are remembered, besides those of open streams."""
-MOST_REFUSED = 1000
+MAX_REFUSED = 1000
 """Refused tokens that are remembered; beyond, the oldest answer is forgotten."""
 WATCH_S = 5.0
 NAMED = "hub:"
@@ -347,7 +347,7 @@ class HubTokens:
         places = self._places.setdefault(asker, _Places())
         message = f"Others of the same {asker[0]} wait for the hub: it is asked about {ASKED_AT_ONCE} tokens at once."
         late = RateLimited(f"{message} Wait, and try again.", limit=ASKED_AT_ONCE, retry_after_s=1)
-        if places.inside >= ASKED_AT_ONCE + MOST_WAITING:
+        if places.inside >= ASKED_AT_ONCE + MAX_WAITING:
             raise late
         places.inside += 1
         try:
@@ -394,7 +394,7 @@ class HubTokens:
     def _refuse(self, name: str, error: EddyError, for_s: float) -> None:
         self._refused[name] = _Refusal.of(error, self._clock() + for_s)
         self._refused.move_to_end(name)
-        if len(self._refused) > MOST_REFUSED:
+        if len(self._refused) > MAX_REFUSED:
             self._refused.popitem(last=False)
 
     def _forget_old(self, user: str, newest: str) -> None:
@@ -402,7 +402,7 @@ class HubTokens:
         spared, now_s = {newest, *(self._names.get(each, "") for each in self.in_use())}, self._clock()
         mine = [each for each, known in self._good.items() if known.user == user and each not in spared]
         old = [each for each, known in self._good.items() if now_s - known.at_s >= UNCONFIRMED_S and each not in spared]
-        for each in {*old, *mine[: max(0, len(mine) + 1 - MOST_OF_USER)]}:
+        for each in {*old, *mine[: max(0, len(mine) + 1 - MAX_OF_USER)]}:
             self._forget(each)
 
     def _forget(self, name: str) -> None:

@@ -53,7 +53,9 @@ def list_tenants(context: Ctx, operator: Operator) -> TenantList:
 def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operator: Operator) -> TenantWithKey:
     """Add a tenant; its key is in this answer and nowhere else."""
     key = new_key()
-    tenant = TenantRecord(body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.kept)
+    tenant = TenantRecord(
+        body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.kept_attributes
+    )
     with _adding:
         if _exists(context, body.id):
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)

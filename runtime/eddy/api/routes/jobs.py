@@ -118,7 +118,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     limit = query.limit or context.settings.page_size
     context.rate_limits.admit_page(viewer, limit)
     numbers = context.store.numbers
-    wanted = query.wanted(query.tenant if viewer.admin else viewer.id, numbers)
+    wanted = query.to_filter(query.tenant if viewer.admin else viewer.id, numbers)
     after = query.after(numbers)
     if after is not None:
         await read(context, partial(context.store.lists.check_place, wanted, after))

@@ -23,7 +23,7 @@ from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.api.request_bodies.tenants import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
-from eddy.store.account_tables.tenants import MOST_KEYS, new_key_id, revoke_after
+from eddy.store.account_tables.tenants import MAX_KEYS, new_key_id, revoke_after
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]
@@ -65,9 +65,9 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
             allowed = [KeyScope.TENANT.value, KeyScope.READ.value]
             message = f"A key of this scope is an operator's, made with an operator's: {owner.id} gets none with yours."
             raise InvalidRequest(message, field="scope", allowed=allowed)
-        if sum(not key.ended(now) for key in context.store.keys.all(owner.id)) >= MOST_KEYS:
-            message = f"Tenant {owner.id} has {MOST_KEYS} keys that are good: revoke one first."
-            raise QuotaExceeded(message, limit=MOST_KEYS, asked=MOST_KEYS + 1)
+        if sum(not key.ended(now) for key in context.store.keys.all(owner.id)) >= MAX_KEYS:
+            message = f"Tenant {owner.id} has {MAX_KEYS} keys that are good: revoke one first."
+            raise QuotaExceeded(message, limit=MAX_KEYS, asked=MAX_KEYS + 1)
         secret = new_key()
         expires = _expiry(context, owner, None if body.expires_in_s is None else now + body.expires_in_s)
         label = body.label or (old.label if old is not None else "")

@@ -126,7 +126,9 @@ class NoticeService:
                 notices.append(Notice(kind, None, window_facts(window), now_s))
             stages[window.id] = stage.value
         if stages:
-            self._context.store.notices.enqueue(notices, now_s, beside=lambda db: maintenance.write_told(db, stages))
+            self._context.store.notices.enqueue(
+                notices, now_s, beside=lambda db: maintenance.write_notified(db, stages)
+            )
 
     def _collect_leases(self, now_s: float) -> None:
         """Tell of leases that began, were given notice, or ended."""

@@ -22,7 +22,7 @@ FINAL = frozenset({"succeeded", "failed", "cancelled"})
 """States a job never leaves."""
 
 
-MOST_WAIT_S = 20.0
+MAX_WAIT_S = 20.0
 """Wall seconds one long poll takes at most: less than a request may take."""
 SHOWN_EVERY_S = 0.5
 """The same where somebody looks at the progress."""
@@ -115,7 +115,7 @@ class Job:
         for event in (
             self.events()
             if timeout_s is None
-            else self._polled(timeout_s, MOST_WAIT_S if on_change is None else SHOWN_EVERY_S)
+            else self._polled(timeout_s, MAX_WAIT_S if on_change is None else SHOWN_EVERY_S)
         ):
             if on_change is not None and event.kind in ("state", "result", "poll"):
                 seen = self.refresh()._tell(on_change, seen)

@@ -57,7 +57,7 @@ def read_image(file: Path) -> bytes:
 TOKEN = "Eddy-Lease-Token"
 ANSWER_S = 60.0
 """Wall seconds that an answer may take which waits for a load or an interrupt."""
-MOST_WAIT_S = 30.0
+MAX_WAIT_S = 30.0
 
 
 class LeaseCalls(Caller):
@@ -204,7 +204,7 @@ class LeaseCalls(Caller):
 
     @call
     def await_interrupt(
-        self, name: str, token: str, *, slot: int | None = None, wait_s: float = MOST_WAIT_S
+        self, name: str, token: str, *, slot: int | None = None, wait_s: float = MAX_WAIT_S
     ) -> Operation[bool]:
         """Wait for the next interrupt of a lease's slot, at most 30 seconds; answers whether it came.
 

@@ -54,7 +54,7 @@ from eddy.hypervisor.jobs.buffers import JobBuffers
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.work import BoardWork, JobKind
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.slots.tenant_memory import MOST_PART, TenantMemory
+from eddy.hypervisor.slots.tenant_memory import MAX_PART, TenantMemory
 from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
@@ -147,7 +147,7 @@ class Engine:
         awaken: Callable[[], None] = lambda: None,
         price: PriceLoop | None = None,
         allow_unchecked: bool = False,
-        memory_part: float = MOST_PART,
+        memory_part: float = MAX_PART,
         pooled: bool = False,
         standing: Standing = never,
         lease_rules: LeaseRules = LeaseRules(),  # noqa: B008 - frozen

@@ -16,7 +16,7 @@ from eddy.policy.dispatch.views.job_view import JobView
 from eddy.policy.dispatch.views.jobs import Jobs
 from eddy.policy.dispatch.views.view import SlotView
 
-LEAST_LEFT = 0.05
+MIN_LEFT = 0.05
 """Part of an item that is left at least where it has taken longer already than items of its task do."""
 
 Seconds = Callable[[JobView], tuple[float, ...]]
@@ -233,5 +233,5 @@ def slot_standing(view: SlotView, began_s: float | None, now_s: float, leaving: 
         takes_s = view.loads_in_s(view.module) if view.loading else item_s
         since_s = now_s if began_s is None else began_s
         slot.began_s, slot.items, slot.item_s = since_s, 1, item_s
-        slot.busy_until_s = max(since_s + takes_s, now_s + LEAST_LEFT * takes_s)
+        slot.busy_until_s = max(since_s + takes_s, now_s + MIN_LEFT * takes_s)
     return slot

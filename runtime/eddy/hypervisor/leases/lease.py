@@ -15,7 +15,7 @@ from eddy.hypervisor.jobs.buffers import Content, Pieces
 from eddy.hypervisor.jobs.work import Fetch, JobMemory
 
 _LEASES = 1 << 60
-MOST_LEASES = (1 << 60) - 1
+MAX_LEASES = (1 << 60) - 1
 """Leases that a store counts."""
 
 
@@ -26,7 +26,7 @@ def lease_job(lease: int) -> int:
 
 def lease_of(job: int) -> int | None:
     """The lease that a job is; None for any other."""
-    return job - _LEASES if _LEASES < job <= _LEASES + MOST_LEASES else None
+    return job - _LEASES if _LEASES < job <= _LEASES + MAX_LEASES else None
 
 
 def item_of(record: LeaseRecord, slot: int) -> str:

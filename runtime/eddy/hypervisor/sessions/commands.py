@@ -41,7 +41,7 @@ MAX_NUMBER = (1 << 40) - 1
 MAX_PATTERN = 128
 _PROGRAM = re.compile(r"[0-9a-f]{32}\Z")
 _NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z")
-MOST_CORES = 64
+MAX_CORES = 64
 """Cores that a started image may think it has."""
 
 
@@ -341,7 +341,7 @@ class _Reader:
         if not isinstance(module, str) or not _NAME.match(module):
             raise _wrong("module", "the kind of cluster that the image is for")
         offset = self._whole("offset", 0, 1 << 30, 0)
-        return StartCommand(self._whole("buffer", 1), offset, argument, module, self._whole("cores", 1, MOST_CORES))
+        return StartCommand(self._whole("buffer", 1), offset, argument, module, self._whole("cores", 1, MAX_CORES))
 
     def _marker(self, _: memoryview) -> Body:
         return Marker(barrier=False)

@@ -26,7 +26,7 @@ from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.connection.credentials import PoolUnreachable
 from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, UNDONE, translate_refusal
-from eddy.pool.connection.tasks import ended, going_on
+from eddy.pool.connection.tasks import ended, run_forever
 from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.head.figures import PoolFigures
 from eddy.pool.head.output_collector import OutputCollector
@@ -68,7 +68,7 @@ from eddy.web import dashboard
 _log = structlog.get_logger("eddy.pool")
 REFUSED_S = 0.25
 """Wall seconds after which a tenant hears that it keeps as many bytes as it may."""
-MOST_BODY_BYTES = 1 << 20
+MAX_BODY_BYTES = 1 << 20
 """Largest JSON body, as a board has it where nothing else is set; it is read before anybody looks at the key."""
 
 
@@ -141,7 +141,7 @@ def create_head(
         RequestChecks,
         routes=routes(),
         caller=caller_of,
-        limit_bytes=MOST_BODY_BYTES,
+        limit_bytes=MAX_BODY_BYTES,
         blob_limit_bytes=max_blob_bytes,
     )
     app.add_middleware(RequestLogMiddleware, metrics=parts.metrics, ending=parts.ending)
@@ -186,7 +186,7 @@ async def _deciding(parts: HeadParts, retention: JobBounds) -> AsyncIterator[Non
     forever = (
         lead.run, gate.run, collector.run, records.run, keeper.run, roll_call.run, parts.open_streams.watch,
     )  # fmt: skip
-    running = [asyncio.ensure_future(going_on(each)) for each in forever]
+    running = [asyncio.ensure_future(run_forever(each)) for each in forever]
     try:
         yield
     finally:

@@ -31,7 +31,7 @@ from eddy.pool.jetstream.tenants import PoolTenants
 from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.placement import LINK_BPS
 from eddy.pool.placement.replanning import ReplanSettings
-from eddy.pool.placement.stall_timeout import LEAST_S
+from eddy.pool.placement.stall_timeout import MIN_S
 from eddy.store.db.bounds import JobBounds
 
 STOPS_S = 0.1
@@ -75,7 +75,7 @@ class HeadSettings:
     port: int = 8000
     replicas: int = 0
     replan: ReplanSettings = field(default_factory=ReplanSettings)
-    patience_s: float = LEAST_S
+    patience_s: float = MIN_S
     creds: str = ""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     retention: JobBounds = field(default_factory=JobBounds)

@@ -35,9 +35,9 @@ from eddy.pool.jetstream.link import Link
 
 STEP_BYTES = 8 << 20
 """What is set aside at once for a blob that does not say how long it is."""
-SEEN_S, MOST_SEEN = 10.0, 50_000
+SEEN_S, MAX_SEEN = 10.0, 50_000
 """Wall seconds for which a blob that was seen to be there is said to be; and of how many that is known."""
-MOST_BYTES = 1 << 62
+MAX_BYTES = 1 << 62
 """What a tenant may keep whom nothing bounds."""
 
 
@@ -128,7 +128,7 @@ class PoolBlobs:
         async def chunks() -> AsyncGenerator[bytes, None]:
             yield data
 
-        await self.store(IncomingBlob(tenant, name, reference, len(data), MOST_BYTES), chunks())
+        await self.store(IncomingBlob(tenant, name, reference, len(data), MAX_BYTES), chunks())
         return name
 
     async def store(self, incoming: IncomingBlob, chunks: AsyncIterable[bytes]) -> tuple[int, bool]:
@@ -271,7 +271,7 @@ class PoolBlobs:
         with account.rely():
             if account.newest_reference(sha256) is None:
                 await account.wait_caught_up()
-            async with self._reserved(account, sha256, reference, MOST_BYTES) as reservation:
+            async with self._reserved(account, sha256, reference, MAX_BYTES) as reservation:
                 shared = await self._share(reservation, account.size(sha256) or 0)
                 found = None if shared is None else await self._link.bytes.look(shared)
                 if found is None:
@@ -377,7 +377,7 @@ class PoolBlobs:
 def _remember(known: OrderedDict, name: BlobName, what: object) -> None:  # type: ignore[type-arg]
     known.pop(name, None)
     known[name] = what
-    if len(known) > MOST_SEEN:
+    if len(known) > MAX_SEEN:
         known.popitem(last=False)
 
 

@@ -55,7 +55,7 @@ SETTLED_S = 3600.0
 """Wall seconds after which what is on its way is nobody's any more: it is announced again more often than that."""
 LEFT_S = 86_400.0
 """Wall seconds after which a file on its way in is one that a killed head left: who sends so slowly is ended sooner."""
-MOST_FOLLOWED = 256
+MAX_FOLLOWED = 256
 """Tenants that a head follows at once; those it dealt with longest ago are followed no more, unless it is at work for
 them."""
 WRONG_LAST_SEQUENCE = (10071, 10164)
@@ -466,7 +466,7 @@ class ByteAccounts:
         return account
 
     async def _forget_some(self) -> None:
-        for tenant in [*self._accounts][:-MOST_FOLLOWED]:
+        for tenant in [*self._accounts][:-MAX_FOLLOWED]:
             if (account := self._accounts.get(tenant)) is not None and not account.in_use:
                 await self._forget(tenant)
 

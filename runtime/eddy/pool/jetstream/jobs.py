@@ -31,7 +31,7 @@ from eddy.pool.records.records import PoolJob
 
 TRIES = 64
 """Times a change is tried again because somebody else changed the record in between."""
-MOST_RECORD_BYTES = 1 << 20
+MAX_RECORD_BYTES = 1 << 20
 """Largest record of a job that is accepted: as large as a submission that a board takes. Servers and answers to boards
 take eight times as much, so there is room for what becomes of it."""
 AT_ONCE = 32
@@ -108,7 +108,7 @@ class PoolJobs:
 
         Raises:
             Conflict: The key was used for another request.
-            BodyTooLarge: Its record would be larger than `MOST_RECORD_BYTES`; nothing is kept of it.
+            BodyTooLarge: Its record would be larger than `MAX_RECORD_BYTES`; nothing is kept of it.
         """
         _check_size(tenant, [request])
         number = await self._number(tenant, idempotency_key or secrets.token_hex(16), _digest(request))
@@ -127,7 +127,7 @@ class PoolJobs:
 
         Raises:
             Conflict: The key was used for another request.
-            BodyTooLarge: A record would be larger than `MOST_RECORD_BYTES`; nothing is kept of any.
+            BodyTooLarge: A record would be larger than `MAX_RECORD_BYTES`; nothing is kept of any.
         """
         _check_size(tenant, requests)
         key = idempotency_key or secrets.token_hex(16)
@@ -375,8 +375,8 @@ def _microseconds(date: Any) -> int:
 def _check_size(tenant: str, requests: Sequence[Mapping[str, Any]]) -> None:
     for request in requests:
         size = len(to_json(PoolJob(0, tenant, request, 0.0)))
-        if size > MOST_RECORD_BYTES:
-            raise BodyTooLarge(MOST_RECORD_BYTES, size)
+        if size > MAX_RECORD_BYTES:
+            raise BodyTooLarge(MAX_RECORD_BYTES, size)
 
 
 def _same(kept: PoolJob, tenant: str, request: Mapping[str, Any], array: ArrayPlace | None) -> bool:

@@ -210,11 +210,11 @@ class PoolTenants:
             async for entry in told:
                 if entry is None:
                     break
-                if (tenant := self.read_told(entry)) is not None:
+                if (tenant := self.read_entry(entry)) is not None:
                     found[tenant.id] = tenant
         return [found[key] for key in sorted(found)]
 
-    def read_told(self, entry: KeyValue.Entry) -> PoolTenant | None:
+    def read_entry(self, entry: KeyValue.Entry) -> PoolTenant | None:
         """The tenant of an entry; None where it is another's, gone, or cannot be read, which is set aside then."""
         if not entry.key.startswith(TENANT):
             return None

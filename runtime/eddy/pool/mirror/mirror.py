@@ -44,9 +44,9 @@ COLLECTABLE = 10_000
 """Jobs that have just ended that are kept until somebody looked at their outputs."""
 MARKS = 100_000
 """Marks of removed records that are remembered, until the head that leads takes them away."""
-AGAIN_S, MOST_AGAIN_S = 0.5, 4.0
+AGAIN_S, MAX_AGAIN_S = 0.5, 4.0
 """Wall seconds until it follows again after that ended: twice as many each time, where nothing better is heard."""
-MOST_S = 2 * RENEW_S
+MAX_S = 2 * RENEW_S
 """What the time between two beats counts at most."""
 
 
@@ -66,7 +66,7 @@ class LeaseClock:
     def observe_beat(self) -> None:
         """An own beat was heard."""
         now_s = self._clock()
-        self.s += min(now_s - self._last_s, MOST_S)
+        self.s += min(now_s - self._last_s, MAX_S)
         self._last_s = now_s
 
 
@@ -234,10 +234,10 @@ class Mirror:
             if self.projection.damaged:
                 self._begin_again()
             followed = (
-                connection != self._link.reconnects or self._anew.is_set() or time.monotonic() - began_s > MOST_AGAIN_S
+                connection != self._link.reconnects or self._anew.is_set() or time.monotonic() - began_s > MAX_AGAIN_S
             )
             self._anew.clear()
-            wait_s = AGAIN_S if followed else min(2 * wait_s, MOST_AGAIN_S)
+            wait_s = AGAIN_S if followed else min(2 * wait_s, MAX_AGAIN_S)
             await self._wait(wait_s)
 
     def restart_following(self) -> None:
@@ -393,10 +393,10 @@ class Mirror:
                     self._heard_of_tenant(entry)
 
     def _heard_of_tenant(self, entry: KeyValue.Entry) -> None:
-        if (tenant := self._pool_tenants.read_told(entry)) is not None:
+        if (tenant := self._pool_tenants.read_entry(entry)) is not None:
             self.tenants[tenant.id] = tenant
             self.changed.set()
-        elif (key := self._pool_keys.read_told(entry)) is not None:
+        elif (key := self._pool_keys.read_entry(entry)) is not None:
             self.keys.add_key(key)
         elif entry.key.startswith(KEPT_USAGE) and entry.operation is None:
             name = entry.key.removeprefix(KEPT_USAGE)

@@ -32,7 +32,7 @@ from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.placement.forecast import LOOKED_AT
 from eddy.pool.placement.placement import LINK_BPS, Method, PlacementDecision, PoolView, decide, next_planned
 from eddy.pool.placement.replanning import ReplanSettings, ReplanState, profitable_moves, replace_moves
-from eddy.pool.placement.stall_timeout import LEAST_S, StallTimeout
+from eddy.pool.placement.stall_timeout import MIN_S, StallTimeout
 from eddy.pool.records.record_json import UnreadableRecord
 from eddy.pool.records.records import PLACED, JobFenced, PoolJob
 
@@ -73,7 +73,7 @@ async def run_in_lanes(calls: Iterable[tuple[Hashable, Call]], at_once: int = AT
 GATHER_S, GATHER_TIMES = 0.05, 4.0
 """Wall seconds in which arrivals become one batch, at least; and how many times as long as the last decision took, so
 that deciding takes a fifth of a head's time at most. Boards have a job more than they run, and do not wait for it."""
-MOST_SIZES = 200_000
+MAX_SIZES = 200_000
 """Sizes of inputs that are remembered."""
 AGAIN_S = 2.0
 """A placement that its board has not named for so long is told again."""
@@ -117,7 +117,7 @@ class Leader:
         policy: str = "prompt",
         egress_bps: float = LINK_BPS,
         replan: ReplanSettings = ReplanSettings(),  # noqa: B008
-        patience_s: float = LEAST_S,
+        patience_s: float = MIN_S,
         folder: Path | None = None,
     ) -> None:
         self._link, self._table, self._blobs = link, PoolJobs(link), PoolBlobs(link)
@@ -309,7 +309,7 @@ class Leader:
     async def _measure(self, waiting: Iterable[PoolJob]) -> None:
         """Sizes of inputs that are not known yet."""
         blobs = {(job.tenant, sha) for job in waiting for sha in job.blobs}
-        if len(self._sizes) > MOST_SIZES:
+        if len(self._sizes) > MAX_SIZES:
             self._sizes = {}  # another, as a decision may have the one before
 
         async def measure(tenant: str, sha: str) -> None:

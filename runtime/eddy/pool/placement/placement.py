@@ -31,7 +31,7 @@ LINK_BPS = 1e9
 HORIZON, AT_LEAST = 200, 4
 """Waiting jobs that are planned at once: so many, or so many times the boards that have room where that is more. The
 first by priority and arrival; what is behind them is planned when they have gone."""
-LEAST_S = 1e-4
+MIN_S = 1e-4
 """Least time a job counts as; a time of 0 would mean that it keeps no accelerator."""
 
 
@@ -80,7 +80,7 @@ def remaining_s(job: PoolJob, board: PoolBoard, estimates: Estimates) -> float:
     """Seconds that what is left of a job takes on a board; infinite where it cannot run there."""
     if not board.runs(job):
         return float("inf")
-    return max((job.batch - job.done) * estimates.item_s(job.timed, board.kind)[0], LEAST_S)
+    return max((job.batch - job.done) * estimates.item_s(job.timed, board.kind)[0], MIN_S)
 
 
 def _times_s(
@@ -103,7 +103,7 @@ def _times_s(
             if board.runs(job) and job.board_kind in (ANY, COMPUTING if board.computes else MODEL):
                 item_s[i, j] = estimates.item_s(job.timed, board.kind)[0]
     items = np.array([job.batch - job.done for job in jobs], np.float64)
-    found: Floats = np.maximum(item_s[row][:, column] * items[:, None], LEAST_S)
+    found: Floats = np.maximum(item_s[row][:, column] * items[:, None], MIN_S)
     for i, job in enumerate(jobs):
         if is_particular(job):
             found[i, [not rules.allow(job, board) for board in boards]] = np.inf
@@ -171,7 +171,7 @@ class _Ready:
             runs = board.runs(job)
             item_s = self._item_s[key] = self._estimates.item_s(job.timed, board.kind)[0] if runs else float("inf")
         if item_s < float("inf"):
-            self._times.setdefault(board.name, []).append(max((job.batch - job.done) * item_s, LEAST_S))
+            self._times.setdefault(board.name, []).append(max((job.batch - job.done) * item_s, MIN_S))
             self._known.pop(board.name, None)
 
     def of(self, board: PoolBoard) -> list[float]:

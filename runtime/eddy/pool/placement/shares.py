@@ -22,7 +22,7 @@ from eddy.pool.mirror.mirror import Mirror
 USED_UP, ROOM = 0.8, 1.3
 """A tenant that used less of what it was promised than the first wants no more than the second times what it used.
 Their product is above 1, so one that keeps wanting so much is not taken for one that wants more."""
-MOST_WORK = 4_000_000
+MAX_WORK = 4_000_000
 """Tenants times boards times rounds of one answer; beyond, fewer rounds."""
 
 
@@ -59,7 +59,7 @@ class BoardUse:
     tenants: Mapping[str, TenantUse] = field(default_factory=dict)
 
     @staticmethod
-    def told(market: Mapping[str, Any]) -> BoardUse:
+    def from_report(market: Mapping[str, Any]) -> BoardUse:
         """Of a board's report (`eddy.pool.agent.local_board.LocalBoard.market`)."""
         return BoardUse(
             cores=float(sum(cluster["cores"] for cluster in market.get("clusters", ()))),
@@ -89,7 +89,7 @@ def weights_by_board(boards: Mapping[str, BoardUse], weights: Mapping[str, float
         wants,
         np.array([boards[name].cores for name in names]),
         np.array([boards[name].own for name in names]),
-        min(ROUNDS, max(MOST_WORK // wants.size, 16)),
+        min(ROUNDS, max(MAX_WORK // wants.size, 16)),
     )
     return {
         name: {tenant: float(bids[row, column]) for row, tenant in enumerate(tenants) if wants[row, column] > 0}
@@ -192,7 +192,7 @@ class WeightRounds:
         """Of the tenants that have kernels on a board, there."""
         async with self._turn:
             if self._clock() >= self._next_s:
-                uses = {name: BoardUse.told(market) for name, market in self.reports().items()}
+                uses = {name: BoardUse.from_report(market) for name, market in self.reports().items()}
                 self._weights = await asyncio.to_thread(weights_by_board, uses, self._mirror.weights)
                 self.number, self.at_s = self.number + 1, self._clock() - self._began_s
                 self._next_s = self._clock() + RENEW_S / 2

@@ -18,7 +18,7 @@ from eddy.core.errors import NotFound
 from eddy.pool.connection.transfer import digest_of
 from eddy.pool.records.records import PoolJob
 
-MOST_AT_ONCE = 32
+MAX_AT_ONCE = 32
 """Addresses of a board that are good at once at a head, beyond which the oldest is given up; of one that has many jobs,
 two for each."""
 GOOD_S = 120.0
@@ -78,7 +78,7 @@ class OpenTransfers:
         name, own = secrets.token_hex(16), self._of[transfer.board]
         self._open[name] = transfer, digest, time.monotonic() + GOOD_S
         own.append(name)
-        while len(own) > max(MOST_AT_ONCE, 2 * jobs):
+        while len(own) > max(MAX_AT_ONCE, 2 * jobs):
             self._open.pop(own.popleft(), None)
         return f"{self._url}{PATH}/{name}"
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eddy.core.units import format_size
-from eddy.pool.connection.streams import KEPT, MOST_CONSUMERS, PASSING_ON
+from eddy.pool.connection.streams import KEPT, MAX_CONSUMERS, PASSING_ON
 
 FULL, MANY = 0.9, 0.8
 """Of what a stream may keep, and of consumers it may have: from there on something is refused soon."""
 SKEW_S = 5.0
 """Seconds that a head's date may differ from the servers': a lease's time."""
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Blobs that are named which are lost."""
 CERTIFICATE_S = 30 * 86_400.0
 """Wall seconds before its end from which on a certificate is told of."""
@@ -144,8 +144,8 @@ def _streams(seen: ObservedPool) -> Iterator[PoolFinding]:
 
 def _consumers(seen: ObservedPool) -> Iterator[PoolFinding]:
     for name, stream in sorted(seen.streams.items()):
-        if stream.consumers > MANY * MOST_CONSUMERS:
-            found = f"{name} has {stream.consumers} readers of {MOST_CONSUMERS} that it may have"
+        if stream.consumers > MANY * MAX_CONSUMERS:
+            found = f"{name} has {stream.consumers} readers of {MAX_CONSUMERS} that it may have"
             yield PoolFinding(
                 "consumers", False, found, "look for boards that fetch and do not end: `eddy pool status`"
             )
@@ -190,11 +190,11 @@ def _bytes(seen: ObservedPool) -> Iterator[PoolFinding]:
     if told.full:
         advice = "give it more room, or remove outputs and blobs; nothing more is taken until then"
         yield PoolFinding("bytes", False, told.full, advice)
-    for name in told.lost[:MOST_NAMED]:
+    for name in told.lost[:MAX_NAMED]:
         tenant, _, sha = name.partition("/")
         found = f"blob {sha} of {tenant} is lost, or a part of it"
         yield PoolFinding("bytes", False, found, "have it uploaded again; where it is an output, the job run again")
-    if (more := len(told.lost) - MOST_NAMED) > 0:
+    if (more := len(told.lost) - MAX_NAMED) > 0:
         yield PoolFinding("bytes", False, f"{more} blobs more are lost", "restore the place of bytes from its backup")
     if told.unnamed:
         found = f"{told.unnamed} blobs in {told.place} are nobody's"

@@ -36,7 +36,7 @@ KNOCK_S, LOOK_S = 2.0, 0.02
 HEADS = "head"
 """Whom `revoke` takes for the heads: no board is called so."""
 PORT, CLUSTER_PORT = 4222, 6222
-MOST_BUFFERED = 1000
+MAX_BUFFERED = 1000
 """Messages that a server takes for a stream before they are on its disk; it refuses those beyond, and who sent them
 tries again. One board that sends without end would keep the others' waiting for as long as the disk needs for its."""
 MAX_PAYLOAD_BYTES = 8 << 20
@@ -553,7 +553,7 @@ def _jetstream(place: Place, store_bytes: int) -> dict[str, Any]:
         "max_file_store": store_bytes or (free_bytes(place.folder) + has) * 3 // 4,
         # Acknowledged means on the disk, here as on a single board.
         "sync_interval": "always",
-        "max_buffered_msgs": MOST_BUFFERED,
+        "max_buffered_msgs": MAX_BUFFERED,
     }
 
 

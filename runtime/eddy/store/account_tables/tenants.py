@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable, Iterable
 
 from eddy.core.errors import Conflict, NotFound, RecordDamaged, Unauthorized
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, ApiKey, KeyScope, Quota, TenantRecord
+from eddy.core.tenants import MAX_WEIGHT, MIN_WEIGHT, ApiKey, KeyScope, Quota, TenantRecord
 from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types, parse_finite, parse_flag
 from eddy.store.db.rows import parse_object
 
-MOST_KEYS = 64
+MAX_KEYS = 64
 """Keys of a tenant that are neither revoked nor expired."""
 KEPT_ENDED = 64
 """Keys of a tenant that are, and are still known; beyond them, those that were made first are forgotten."""
@@ -284,7 +284,7 @@ class Tenants:
             weight = 1.0 if found is None else float(found.attributes.get("weight", 1.0))
         except (TypeError, ValueError):
             return 1.0
-        return weight if LEAST_WEIGHT <= weight <= MOST_WEIGHT else 1.0
+        return weight if MIN_WEIGHT <= weight <= MAX_WEIGHT else 1.0
 
     def is_removed(self, tenant: str) -> bool:
         """Whether a tenant is being removed, or was."""

@@ -85,7 +85,7 @@ class Maintenance:
             self._db.after_commit(lambda: self._changed([(changed, self._windows[window][1])]))
         return changed
 
-    def write_told(self, db: sqlite3.Connection, told: Mapping[str, str]) -> None:
+    def write_notified(self, db: sqlite3.Connection, told: Mapping[str, str]) -> None:
         """Note in a transaction what notices were made of."""
         db.executemany("UPDATE maintenance SET told = ? WHERE id = ?", [(stage, name) for name, stage in told.items()])
         changed = [(self._windows[name][0], stage) for name, stage in told.items() if name in self._windows]

@@ -86,7 +86,7 @@ class BlobListing:
     following: str | None
 
 
-MOST_BYTES = 1 << 50
+MAX_BYTES = 1 << 50
 """More than any file has, and few enough for sums."""
 _NAMED = "typeof(sha256) = 'text' AND length(sha256) = 64 AND sha256 NOT GLOB '*[^0-9a-f]*'"
 """Of a row that a blob can be asked for by."""
@@ -95,7 +95,7 @@ _MAX_NAMELESS = 1000
 
 @names_damage("a blob's row")
 def _bytes(size: object) -> int:
-    if type(size) is not int or not 0 <= size <= MOST_BYTES:
+    if type(size) is not int or not 0 <= size <= MAX_BYTES:
         raise TypeError(f"it has {size!r:.40} bytes")
     return size
 
@@ -111,7 +111,7 @@ def hash_and_size(row: sqlite3.Row) -> tuple[str, int]:
 
 def check_summable(column: str) -> str:
     """That a column of bytes can be among those that are added up."""
-    return f"typeof({column}) = 'integer' AND {column} BETWEEN 0 AND {MOST_BYTES}"
+    return f"typeof({column}) = 'integer' AND {column} BETWEEN 0 AND {MAX_BYTES}"
 
 
 def _called(tenant: str, sha256: str) -> str:

@@ -485,7 +485,7 @@ def insert(db: sqlite3.Connection, into: str, rows: Sequence[Sequence[object]]) 
         db.execute(f"{into} VALUES {', '.join([place] * len(part))}", values)
 
 
-def wanted(pairs: int) -> str:
+def pairs_table(pairs: int) -> str:
     """The beginning of a query that looks up pairs of values: a table `wanted` of them, `first` and `second`.
 
     To be joined by CROSS JOIN, which SQLite takes in this order. For pairs that are IN a list it reads the whole table

@@ -65,7 +65,7 @@ class JobFilter:
     order: ListOrder = ListOrder.NEWEST
 
 
-def listing(wanted: JobFilter, after: Place | None, limit: int) -> tuple[str, list[object]]:
+def page_query(wanted: JobFilter, after: Place | None, limit: int) -> tuple[str, list[object]]:
     """The query of a page, with its values; rows have `id`, `record` and `place`, what they are ordered by.
 
     Args:
@@ -177,7 +177,7 @@ class JobLists:
         self, wanted: JobFilter, limit: int, after: Place | None
     ) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
         """The rows of a page with the one that follows, and without."""
-        query, values = listing(wanted, after, limit + 1)
+        query, values = page_query(wanted, after, limit + 1)
         rows = self._db.rows(query, *values)
         return rows, rows[:limit]
 

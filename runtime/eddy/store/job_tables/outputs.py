@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound, StorageFailed
 from eddy.host.files import sync_folder, translate_os_errors
-from eddy.store.bytes.blobs import MOST_BYTES
+from eddy.store.bytes.blobs import MAX_BYTES
 from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types
@@ -135,7 +135,7 @@ def part_of(row: Iterable[object]) -> Part:
         RecordDamaged: It is not what was written.
     """
     part = check_types(Part(*row))  # type: ignore[arg-type]
-    if not (0 <= part.place <= MOST_BYTES and 0 <= part.size_bytes <= MOST_BYTES and is_blob(part.sha256)):
+    if not (0 <= part.place <= MAX_BYTES and 0 <= part.size_bytes <= MAX_BYTES and is_blob(part.sha256)):
         raise ValueError(f"it is {part}")
     return part
 

@@ -18,7 +18,7 @@ from eddy.core.submission_options import Condition, Predecessor
 from eddy.core.tenants import Quota
 from eddy.store.account_tables.usage import Usage
 from eddy.store.db.damage import RecordKind
-from eddy.store.db.database import Database, insert, wanted
+from eddy.store.db.database import Database, insert, pairs_table
 from eddy.store.db.numbers import Numbers
 from eddy.store.db.rows import (
     INSERT_EVENTS,
@@ -32,7 +32,7 @@ from eddy.store.db.rows import (
 )
 from eddy.store.job_tables.jobs import JobTable
 
-MOST_KEYS = 400
+MAX_KEYS = 400
 """Keys that are looked up by one statement."""
 KnownKeys = dict[tuple[str, str], tuple[str, JobRecord]]
 """Body's hash and job, by tenant and key."""
@@ -54,10 +54,10 @@ class IdempotencyKeys:
         """The jobs that the keys of requests name already."""
         keys = sorted({(r.tenant, r.idempotency_key) for r in requests if r.idempotency_key})
         found: KnownKeys = {}
-        for begin in range(0, len(keys), MOST_KEYS):
-            part = keys[begin : begin + MOST_KEYS]
+        for begin in range(0, len(keys), MAX_KEYS):
+            part = keys[begin : begin + MAX_KEYS]
             table = "wanted CROSS JOIN idempotency ON tenant = first AND key = second"
-            query = f"{wanted(len(part))} SELECT tenant, key, body, job FROM {table}"
+            query = f"{pairs_table(len(part))} SELECT tenant, key, body, job FROM {table}"
             for row in self._db.rows(query, *(text for key in part for text in key)):
                 job = self._job(row)
                 if job is not None:
