@@ -83,7 +83,6 @@ class LeaseRecord:
     Attributes:
         number: Counts leases of a store, from 1.
         id: What it is called outside.
-        tenant: Whose it is.
         options: As it was asked for.
         asked_unix_s: When; wall time, as all here.
         state: Where it is in its life.

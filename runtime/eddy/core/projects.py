@@ -30,7 +30,6 @@ class Project:
     """Tenants that share a part of the board.
 
     Attributes:
-        id: Its name.
         share: Its weight among projects and tenants without one.
         members: Names of its tenants, sorted.
     """

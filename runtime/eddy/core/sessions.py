@@ -123,7 +123,6 @@ class SessionRecord:
     Attributes:
         number: Counts sessions of a store, from 1.
         id: What it is called outside: drawn at random, so that it is its token as well.
-        tenant: Whose it is.
         options: As it was opened with.
         opened_unix_s: Wall time.
         state: As it was last written down: `WAITING` until it ended.
@@ -146,11 +145,9 @@ class CommandResult:
     """How a command ended.
 
     Attributes:
-        number: The command's.
         code: Why it failed, a stable code; "" where it is complete.
         message: The same for people.
         times_s: Board seconds at which it was queued, submitted, begun and ended.
-        data: What it read.
         log: What its kernel printed.
     """
 

@@ -55,8 +55,6 @@ class ApiKey:
     """An API key; the key itself is kept nowhere.
 
     Attributes:
-        id: Its name.
-        tenant: Whose it is.
         key_hash: Keyed SHA-256 of it, hex.
         scope: What it may do.
         label: What its owner calls it.
@@ -96,7 +94,6 @@ class TenantRecord:
         id: Name, as jobs carry it.
         key_hash: Keyed SHA-256 of the API key it was added with, hex; never the key. It may have more (`ApiKey`).
         admin: Whether it may use the operator's part of the API.
-        quota: Its bounds.
         attributes: Whatever else the operator notes: plan, contact, entitlement.
     """
 

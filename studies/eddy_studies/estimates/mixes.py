@@ -30,11 +30,8 @@ class Mix:
     """One sequence to be replayed.
 
     Attributes:
-        name: Of its kind.
         policy: Under which it is.
-        events: What arrives.
         noise: Standard deviation of the logarithm of an item's time.
-        seed: Of that noise.
     """
 
     name: str
@@ -60,7 +57,6 @@ def mixes(seed: int, count: int) -> list[Mix]:
 
     Args:
         seed: Of everything random.
-        count: How many.
     """
     rng = random.Random(f"estimates {seed}")
     found = []

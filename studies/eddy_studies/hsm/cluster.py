@@ -49,7 +49,6 @@ class CounterTotals:
     """What was counted of one tenant over a while; ticks are sixteenths of a cycle.
 
     Attributes:
-        instructions: Of warps.
         issue_ticks: Of cores that issued them.
         core_ticks: Of cores it had.
         requests: That reached the memory; `row_hits` and `writes` among them.
@@ -159,7 +158,6 @@ class Cluster:
 
         Args:
             owners: The tenant each core is to have, -1 for none; a core that has another is drained first.
-            cycles: How long.
 
         Raises:
             RuntimeError: The model ran out of its own room.

@@ -51,8 +51,6 @@ class Scale:
     """How long runs are, and how many of them a sweep has.
 
     Attributes:
-        epochs: Of a run.
-        cycles: Of an epoch.
         every: A sweep takes every so-manyeth mix.
         four: Mixes of four programs.
     """
@@ -90,7 +88,6 @@ class Outcome:
     """What came of a run.
 
     Attributes:
-        task: The run.
         progress: Of each tenant, over the whole run.
         settled: The same without the first `SETTLED` epochs.
         warm: The same without the first `WARM`: what predictions are compared with.
@@ -248,7 +245,6 @@ class StudyPolicy:
     Args:
         policy: The very object that runs live.
         least: Progress each tenant was promised; () where nobody was.
-        cores: Of the cluster.
     """
 
     def __init__(self, policy: PricePolicy, least: tuple[float, ...], cores: int) -> None:

@@ -95,8 +95,6 @@ def measure(
         sizes: Makes them, from a seed.
         configurations: Cores and threads.
         seed: Of the workloads' data.
-        cluster: Makes a cluster.
-        compiler: For the kernels.
         say: Told what is being done.
     """
     points = []

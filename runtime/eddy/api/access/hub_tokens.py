@@ -125,7 +125,6 @@ class JupyterHub:
     the next one's token.
 
     Args:
-        settings: Which.
         clock: Seconds that only grow.
     """
 

@@ -140,7 +140,6 @@ class IdentityProvider:
     """One provider, as this server knows it. Its calls block.
 
     Args:
-        settings: Which.
         clock: Wall seconds.
     """
 

@@ -59,7 +59,6 @@ class OpenStreams:
     """Every open stream, by what it was opened with: a look costs as much as there are keys, not streams.
 
     Attributes:
-        keys: Those there are.
         sessions: Those that are open.
         clock: Wall time, in seconds since 1970.
     """

@@ -65,7 +65,6 @@ def session_of(sessions: Sessions, cookie: str | None, method: str, token: str) 
     Args:
         sessions: Those that are open.
         cookie: As it was sent, if one was.
-        method: Of the request.
         token: Its `X-CSRF-Token`.
 
     Raises:

@@ -16,8 +16,6 @@ def record_action(context: Context, actor: TenantRecord, action: str, **facts: A
     """Note what is about to be done, durably.
 
     Args:
-        context: The server's.
-        actor: Who does it.
         action: What, as `drain-slot`.
         facts: With what; plain JSON, and no secret.
     """

@@ -58,10 +58,7 @@ class Context:
 
     Attributes:
         hypervisor: The engine, which owns the jobs.
-        store: What survives.
-        catalogue: Applications and modules.
         hasher: Turns keys into what the store holds.
-        settings: Limits.
         kinds: What is shown of each kind of jobs, by its name.
         uploads: Blobs on their way in.
         in_flight: How many requests of tenants are under way.
@@ -75,7 +72,6 @@ class Context:
         failure: Why the hypervisor stopped, where it did; "" while it runs.
         running: Whether the hypervisor's loop has been started.
         provider: Vouches for people; None where they log in with keys alone.
-        provider_calls: Calls to it.
         hub: Tokens of a JupyterHub; None where keys alone are taken.
         flows: Log-ins at the provider that are not over.
         signing_on: Held between looking at the keys there are and making one for somebody who was vouched for.

@@ -76,8 +76,6 @@ async def estimates_of(
     """What jobs are told, by id; those that have ended, and those nothing can be told, are not in it.
 
     Args:
-        context: The server's.
-        records: Of jobs.
         need: A job that should be in it, though it came just now.
     """
     waiting = [record.id for record in records if not record.state.is_final]
@@ -91,7 +89,6 @@ async def outlook_of(context: Context, need: int | None = None) -> QueueOutlook 
     """What is expected of all jobs, or was a while ago; None where nothing is under way, or nothing was ever said.
 
     Args:
-        context: The server's.
         need: A job that should be in it, though it came just now.
     """
     if (

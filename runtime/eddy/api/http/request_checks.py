@@ -122,9 +122,6 @@ def _takes_json(method: str, path: str) -> bool:
 class _Head:
     """What the headers of a request say of its body, read in one pass: every request comes through here.
 
-    Args:
-        scope: The request's.
-
     Attributes:
         ambiguous: Why the head can be read in two ways; "" where it cannot.
     """

@@ -174,8 +174,6 @@ def log_request(method: str, path: str, status: int, took_s: float, location: st
     """Write the line of a request into the log.
 
     Args:
-        method: Its method.
-        path: Where it went.
         status: How it was answered; 0 where its connection went before that.
         took_s: Wall seconds to the end of its answer.
         location: Where what it made is found, or "".

@@ -218,7 +218,6 @@ def admit(
 
     Args:
         submission: As it came in.
-        by: Who sent it.
         kinds: Kinds of jobs that are taken, by name.
         after: What it waits for, by the ids that jobs have inside.
         idempotency_key: Names the submission; "" for none.

@@ -78,9 +78,7 @@ class UploadBody:
     """A body as it comes, for as long as the key is good that it came with.
 
     Args:
-        request: Whose.
         limit: Most bytes it may have.
-        context: The server's.
 
     Attributes:
         whole: Whether all of it has come.

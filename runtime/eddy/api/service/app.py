@@ -170,8 +170,6 @@ def create_app(
         hypervisor: Not yet running.
         store: The one the hypervisor writes to.
         catalogue: What is offered; the hypervisor was given its `applications`.
-        hasher: For tenants' keys.
-        settings: Limits.
         kinds: Further kinds of jobs; the hypervisor was given what makes works of them.
         on_failure: Called when the hypervisor's loop ended with an error; requests go on being answered, with 503.
     """

@@ -29,7 +29,6 @@ class CalendarService:
     was down, or whose clock was set, does what is right from its next look on.
 
     Args:
-        context: The server's.
         wall_s: Seconds since 1970.
     """
 

@@ -24,11 +24,7 @@ _log = structlog.get_logger("eddy.api")
 
 
 class HistoryRecorder:
-    """Looks at slots, jobs, prices and the temperature, and keeps the means.
-
-    Args:
-        context: The server's parts.
-    """
+    """Looks at slots, jobs, prices and the temperature, and keeps the means."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

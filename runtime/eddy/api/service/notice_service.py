@@ -43,7 +43,6 @@ class NoticeService:
     """Makes messages, and sends them.
 
     Args:
-        context: The server's.
         wall_s: Seconds since 1970.
     """
 

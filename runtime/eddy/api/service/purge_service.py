@@ -32,7 +32,6 @@ class PurgeService:
     """What keeps jobs within bounds, and removes tenants.
 
     Args:
-        context: The server's.
         wall_s: Seconds since 1970.
         steady_s: Seconds that never jump.
     """

@@ -61,7 +61,6 @@ def report_of(found: MemoryCalibration, path: Path) -> dict[str, Any]:
     """What `eddy calibrate --json` prints: the law, its points, and how far laws of pairs are from it.
 
     Args:
-        found: The calibration.
         path: Where it is kept.
     """
     from eddy.hypervisor.cores.calibration import laws_by_pair

@@ -118,7 +118,6 @@ def run(profile: str, policy: str, data: Path, out: Path, say: Say, progress: Sa
         policy: Dispatch policy.
         data: Directory for the server's store; nothing in it is needed afterwards.
         out: Directory for the files.
-        say: Told what happens.
         progress: Told how far the building is.
     """
     say(f"building the simulated board, profile {profile}")

@@ -110,7 +110,6 @@ class SlowdownTenant:
     """One tenant and its kernel.
 
     Attributes:
-        name: Its name.
         kernel: In `SOURCE`.
         does: What the kernel does, for people.
         steps: Of a work-item: a job takes about as long for each tenant.
@@ -172,7 +171,6 @@ def run(data: Path, out: Path, say: Say, progress: Say) -> SlowdownReport:
     Args:
         data: For the servers' stores; nothing in it is needed afterwards.
         out: Folder of the picture.
-        say: Told what happens.
         progress: Told how far the building is.
     """
     say("building the simulated board: one cluster of six small cores, and a memory they can fill")
@@ -213,7 +211,6 @@ class _Session:
     """A server on the board, and the tenants' clients.
 
     Args:
-        data: Its data folder.
         price: Price policy it starts with.
         file: The calibration; None where none is needed.
         progress: Told what is being built.

@@ -117,7 +117,6 @@ def in_force(context: typer.Context, fresh: bool = False) -> dict[str, Value]:
     """The server's settings by name, as a command was given them.
 
     Args:
-        context: Of the command.
         fresh: Whether to read the file again; flags and environment stay as they were.
 
     Raises:

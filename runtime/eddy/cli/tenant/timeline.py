@@ -27,7 +27,6 @@ class TimelineSpan:
         start_s: Beginning.
         end_s: End, not before the beginning.
         tenant: On whose behalf.
-        job: Job id.
         task: Name of the task.
         item: Item of the batch; None where none ran.
         ok: False where it ended in a fault.

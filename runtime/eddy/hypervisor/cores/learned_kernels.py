@@ -67,7 +67,6 @@ class LearnedKernel:
 
         Args:
             groups: Work-groups it did.
-            seconds: It took.
             counters: What its core counted, if anything.
             quantum_s: A slice should take.
             cores: Its tenant had on this cluster meanwhile, on average: 1 or more.
@@ -136,7 +135,6 @@ class SoloRuns:
 
         Args:
             groups: Work-groups it did.
-            seconds: It took.
             cores: Its tenant had meanwhile, on average: so much of the time that passed is not this slice's.
         """
         fade = math.exp(-seconds / FADE_S)

@@ -58,8 +58,6 @@ class PredictorInputs:
         """An epoch ends; answers what was counted in it, None where nothing is.
 
         Args:
-            tenants: Of the epoch.
-            clusters: Of the epoch.
             alone_s: By tenant and slot, seconds that what it did takes alone, where that is known.
         """
         groups = {tenant: each.groups for tenant, each in self._running.items() if each.groups}
@@ -168,7 +166,6 @@ class PriceLoop:
         policy: In force; may be exchanged (`switch`).
         kinds: Clusters there are, by module, the preferred one first.
         weights_of: What tenants are entitled to that have work, relative to each other.
-        settings: See there.
         configurations: What the slots may hold together, by name: modules by slot; empty where any cluster that has an
             image for a slot may be in it.
         watch: Reads what is counted of each tenant, for policies that go by progress.
@@ -277,7 +274,6 @@ class PriceLoop:
             now_s: Board time.
             slots: Of the `gpu` pool.
             fits: Module to slot to image.
-            tenants: Those with work.
             waiting: Gives core-seconds of it by tenant, as far as is known; asked where an epoch begins.
             running: Gives what each tenant has running; asked where progress is measured.
             reach: Gives slots a tenant's kernels can run on; any, of tenants that are not named. Asked where an epoch

@@ -89,8 +89,6 @@ class TenantEstimates:
         """A slice of a kernel ended well.
 
         Args:
-            tenant: Whose it is.
-            spread: The kernel.
             of: What the slice did.
             quantum_s: Board seconds the next one should take.
         """

@@ -113,13 +113,11 @@ class Engine:
     """One board's jobs. It belongs to one thread; other threads put into its `intake` what they want of it.
 
     Args:
-        board: The board.
         policy: Who gets which slot.
         store: What survives a crash.
         applications: By name.
         modules: Manifests by name.
         constants: What packages ship for constant buffers, by (application, buffer).
-        kernels: Compiles kernel jobs.
         gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
         kinds: Further kinds of jobs, asked for what they take before applications and kernels.
         spawn: Who waits for the disk; whoever calls `step` by default.

@@ -32,7 +32,6 @@ class CpuThrottle:
     """What steps may take at this moment: a bucket of processor time that fills at their share.
 
     Args:
-        share: Of a processor.
         clock: Wall seconds that only grow.
     """
 
@@ -127,7 +126,6 @@ class EngineWorker:
 
     Args:
         engine: The engine; every call to its board is made from one worker thread at a time.
-        store: The engine's.
         followers: Told of what happened to jobs.
         crowded: Whether steps are to give way; asked from any thread.
 

@@ -26,7 +26,6 @@ class LagWriter:
     """Has the store keep lags where they changed.
 
     Args:
-        store: Keeps them.
         gone: Whether a tenant was removed: what it owed is forgiven, and its name is in no value.
     """
 

@@ -119,7 +119,6 @@ class LeaseKeeper:
         """Have a lease end later, or one that waits be asked for longer.
 
         Args:
-            name: Its id.
             more_s: Wall seconds.
             check: Raises where it may not last so long in all.
 

@@ -51,7 +51,6 @@ class LeaseService:
     """Leases, for the event loop.
 
     Args:
-        engine: Has them.
         worker: Turns it; what is done on the board is done in its thread.
     """
 
@@ -190,7 +189,6 @@ class LeaseService:
         """Load a slot of a lease with an image of its holder's own; what was started in it ends.
 
         Args:
-            name: Of the lease.
             image: The image's manifest, which says for which slot it is.
             read: Reads its `.bit` file, once it is known that the slot takes one.
             wait_s: Wall seconds to wait for its end.

@@ -51,8 +51,6 @@ class OutputWriter:
     """Outputs on their way to the disk, in order.
 
     Args:
-        store: Where.
-        spawn: Who does it.
         done: Called, from that thread, when something is there to be taken.
     """
 
@@ -106,7 +104,6 @@ class OutputWriter:
         """A job has ended: what it left is committed. What of it is on its way counts for nothing, and goes.
 
         Args:
-            job: The job.
             loose: Outputs of it that came to the disk and are named by no row.
         """
         with self._changed:

@@ -51,9 +51,6 @@ class GivenSlot:
     """A slot that a task is given in a forecast.
 
     Attributes:
-        job: Its job.
-        task: Its id there.
-        slot: Which slot.
         at_s: Board time.
         load_s: Seconds of the load before it; 0 where its module is there.
     """
@@ -73,7 +70,6 @@ class SlotsAhead:
         now_s: Board time.
         jobs: As a policy would see them.
         slots: By index.
-        seconds: What items take.
         chunk: Most items that are done in a row without asking anybody, as a part of a batch.
         pipelined: Whether a task may work on items while its predecessor works on later ones.
         port_busy_s: Board time until which the configuration port is taken.

@@ -42,8 +42,6 @@ def explore_what_ifs(queue: QueuePicture, job: int, seconds: Seconds) -> tuple[J
 
     Args:
         queue: It is in it.
-        job: Which.
-        seconds: What items take.
     """
     now = _expected(queue, job, seconds)
     found = []

@@ -220,10 +220,8 @@ class ApplicationWork:
     Items share nothing: what is committed of an item stands, whatever becomes of the others.
 
     Attributes:
-        application: Which.
         request: What was asked for.
         modules: Manifests by name.
-        constants: What packages ship.
     """
 
     application: Application
@@ -285,11 +283,7 @@ class ApplicationWork:
 
 
 class ApplicationJobs:
-    """Makes works of requests for packaged applications; see `JobKind`.
-
-    Args:
-        admission: Checks them.
-    """
+    """Makes works of requests for packaged applications; see `JobKind`."""
 
     kind = APPLICATION
     prepares_quickly = True

@@ -144,11 +144,7 @@ def cluster_kinds(modules: Mapping[str, ModuleManifest]) -> dict[str, ClusterKin
 
 
 class SharedClusterPlans:
-    """Kernels share clusters core by core; see `KernelPlans`.
-
-    Args:
-        kernels: Compiles them.
-    """
+    """Kernels share clusters core by core; see `KernelPlans`."""
 
     def __init__(self, kernels: KernelPlanner) -> None:
         self._kernels = kernels

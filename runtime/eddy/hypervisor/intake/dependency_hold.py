@@ -73,7 +73,6 @@ class _Held:
     """A job that waits.
 
     Attributes:
-        arrival: Of it.
         left: What it still waits for.
     """
 
@@ -117,7 +116,6 @@ class DependencyHold:
         """Keep a job that has arrived, where it is to wait; answers whether.
 
         Args:
-            arrival: Of the job.
             now_s: Board time.
         """
         job = arrival.job
@@ -186,8 +184,6 @@ class DependencyHold:
         """Whether what a job wants of one that has ended is so; else it ends.
 
         Args:
-            job: Which waits.
-            each: What it wants.
             state: How the other one ended; None where nothing is known of it any more.
             now_s: Board time.
         """

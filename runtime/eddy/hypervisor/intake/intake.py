@@ -89,7 +89,6 @@ class Intake:
 
     Args:
         store: What survives a crash.
-        kinds: Of jobs.
         policies: Who gives slots to jobs, by pool.
         running: Who takes in what came.
         price: Who shares the cores of clusters between tenants; None where kernels take whole slots.
@@ -361,8 +360,6 @@ class Intake:
         """Have another policy decide about a pool's slots, from the next step on.
 
         Args:
-            pool: Which.
-            policy: The policy.
             kept: Name and value that the store remembers it by (`Store.remember`); None for this process only. Of two
                 requests, the one that is in force is the one that is remembered.
         """

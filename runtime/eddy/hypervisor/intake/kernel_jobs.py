@@ -37,7 +37,6 @@ class KernelWork:
 
     Attributes:
         request: What was asked for.
-        plan: What it became.
     """
 
     request: JobRequest
@@ -112,11 +111,7 @@ class KernelPlans(Protocol):
 
 
 class WholeClusterPlans:
-    """Each kernel has a whole cluster; see `KernelPlans`.
-
-    Args:
-        kernels: Compiles them.
-    """
+    """Each kernel has a whole cluster; see `KernelPlans`."""
 
     def __init__(self, kernels: KernelPlanner) -> None:
         self._kernels = kernels
@@ -135,7 +130,6 @@ class KernelJobs:
 
     Args:
         kernels: Told what the board has.
-        plans: Makes the works.
         admission: Checks what they have like any other job.
         modules: Manifests by name.
     """

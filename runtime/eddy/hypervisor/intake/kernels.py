@@ -91,7 +91,6 @@ class KernelPlanner:
     Args:
         modules: Manifests by name.
         compiler: With which kernels are compiled.
-        limits: Bounds.
 
     Attributes:
         available: Modules with an image for some slot of the `gpu` pool.
@@ -125,7 +124,6 @@ class KernelPlanner:
         """What a kind of cluster can do at most.
 
         Args:
-            module: Which.
             memory_bytes_per_s: Of the board's memory; 0 where that is not known.
 
         Raises:
@@ -167,7 +165,6 @@ class KernelPlanner:
 
         Args:
             request: What is asked for.
-            store: For its blobs.
             region: Begins the name of each plan's one buffer.
 
         Raises:
@@ -213,7 +210,6 @@ class KernelPlanner:
         twice where there are clusters without units for floating point, and it needs that. Takes up to seconds.
 
         Args:
-            tenant: For whom.
             request: Of which only the source, and how it is built, matter.
 
         Raises:
@@ -380,7 +376,6 @@ def slice_groups(groups: int, places: int, limits: KernelLimits) -> int:
     Args:
         groups: Work-groups in all.
         places: How many the cluster runs side by side.
-        limits: Bounds.
     """
     least = max(-(-groups // limits.slices), limits.waves * places)
     return min(groups, -(-least // places) * places)

@@ -44,7 +44,6 @@ class MachineSlot:
         phase: See `Phase`.
         job: Job that holds it. None while `LOADING`: a load that nobody waits for any more.
         task: Task of that job.
-        item: Item that runs.
         leaving: Why it is taken from its job at the next boundary; None where it stays.
         stopping: A `StopItem` is out; what it holds is not trusted afterwards.
         faulted: It was closed after a fault; for people, a load mends it.

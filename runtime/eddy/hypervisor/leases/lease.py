@@ -94,8 +94,6 @@ class LiveLease:
         """As it is shown.
 
         Args:
-            position: In the queue.
-            address: Of its memory.
             modules: What its slots hold.
             now_s: By the clock of `used_s`.
         """

@@ -19,7 +19,6 @@ class ItemReportHandler:
     """Takes in that items ended and that their outputs are stored.
 
     Args:
-        state: Where.
         draining: Told of every item; quarantines slots that keep failing.
     """
 
@@ -123,7 +122,6 @@ class LoadReportHandler:
     """Takes in that loads and scrubs ended.
 
     Args:
-        state: Where.
         draining: Told of every load; quarantines slots that keep failing.
     """
 

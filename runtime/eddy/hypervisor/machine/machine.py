@@ -85,9 +85,6 @@ from eddy.policy.dispatch.views.view import DispatchPolicy, DispatchView
 class InputHandler:
     """Processes what happened, one input after the other.
 
-    Args:
-        state: Where.
-
     Attributes:
         leases: Withholds slots for persons.
     """

@@ -50,7 +50,6 @@ class Box:
     """Bytes of a buffer: a range, or rows and slices of one.
 
     Attributes:
-        buffer: Which.
         offset: Of the first byte.
         shape: Bytes of a row, rows, slices.
         pitch: Bytes from row to row, and from slice to slice.
@@ -87,8 +86,6 @@ class Create:
     """A buffer, named by the client.
 
     Attributes:
-        buffer: Its name.
-        bytes: Its size.
         at: Where it begins in the session's memory, which is at `REGION_BASE` for kernels; None for anywhere.
     """
 
@@ -140,7 +137,6 @@ class BufferArgument:
     """A buffer, from an offset on, as a kernel's argument.
 
     Attributes:
-        buffer: Which.
         offset: Of its first byte.
         texels: How it is an image; None where it is none.
     """
@@ -170,7 +166,6 @@ class StartCommand:
     """Machine code that lies in a buffer, run as it is.
 
     Attributes:
-        buffer: Where it lies.
         offset: Of its first instruction.
         argument: The address it is given.
         module: The kind of cluster it was built for.
@@ -206,8 +201,6 @@ class Command:
     """A command of a session.
 
     Attributes:
-        number: The client's.
-        body: What it does.
         after: Commands that must have succeeded.
     """
 

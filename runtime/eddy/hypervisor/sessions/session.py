@@ -121,7 +121,6 @@ class Session:
     Attributes:
         state: Where it is in its life.
         programs: By id; others add to it.
-        stream: Its commands.
         running: Launches that the state machine has, by command.
         work: What launches counted since the server started, by program, kernel and cluster.
         streams: Whether the state machine takes its tenant to have work between its launches.
@@ -202,7 +201,6 @@ class Session:
         """Whether a batch can be taken, which it is then; by one thread at a time, any one.
 
         Args:
-            commands: The batch.
             others_bytes: Of writes that wait in other sessions of the tenant.
 
         Raises:

@@ -51,7 +51,6 @@ class MachineState:
     """Slots, jobs and their memory, kept consistent; every change is noted in the outcome of the step.
 
     Args:
-        slots: Every one.
         pools: By name.
         scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
         residency: What becomes of modules that stay in slots.
@@ -63,7 +62,6 @@ class MachineState:
     Attributes:
         slots: By index.
         jobs: Those that have not ended, by id.
-        port: The configuration port.
         memory: Who has board memory, and who waits for it.
         images: Which images are read ahead of their loads.
         out: What the step under way did so far.

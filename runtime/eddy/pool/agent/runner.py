@@ -52,9 +52,7 @@ class ComputedPart:
 
     Attributes:
         first: Its first item.
-        items: How many.
         number: Of the board's job.
-        shown: That job.
         took_s: Wall seconds.
     """
 
@@ -69,8 +67,6 @@ class JobRun:
     """A job that was placed on this board.
 
     Args:
-        pool: The pool.
-        board: The board.
         job: As it was placed.
         turn: Held while a part runs; inputs are fetched before.
     """

@@ -32,7 +32,6 @@ class BlobName:
     """What is written once.
 
     Attributes:
-        tenant: Whose.
         sha256: Of its bytes, in hex.
         generation: Tells it from the same bytes written at another time.
     """

@@ -24,9 +24,6 @@ MARK = "pool"
 class FolderStore:
     """Files below a folder.
 
-    Args:
-        folder: Where.
-
     Attributes:
         place: The same, for people.
     """

@@ -37,7 +37,6 @@ class Address:
     """Where bytes can be fetched, or sent to, once.
 
     Attributes:
-        url: Of a head.
         size_bytes: How many they are.
     """
 

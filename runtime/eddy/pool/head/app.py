@@ -87,7 +87,6 @@ def create_head(
     """The application of one head; its lifespan runs `lead`.
 
     Args:
-        link: The pool.
         lead: This head's part in deciding.
         catalogue: What can be run: the packages that boards have too.
         numbers: How jobs and events are told (`eddy.pool.jetstream.naming`).

@@ -57,10 +57,8 @@ class BoardRequestHandler:
     """One head's answers to boards.
 
     Args:
-        link: The pool.
         on_board: Numbers of the jobs on a board that have not ended.
         weights: Of tenants that have kernels on a board, there.
-        floods: What boards send.
         transfers: Where this head gives and takes bytes.
     """
 

@@ -24,7 +24,6 @@ class PoolFigures(Collector):
     than by `max`, as each sees all of the pool.
 
     Args:
-        link: The pool.
         lead: This head's part in deciding.
         rounds: Its rounds of weights.
     """

@@ -48,7 +48,6 @@ class HeadSettings:
         pool: URL, or the file it is in.
         bitstreams: Directory of applications, as boards have it.
         key_file: Where the operator's key is written by the first head of a pool.
-        name: Of this head.
         policy: A name of `policy.place.METHODS`.
         egress_bps: What the pool's store may send in all, bits per second.
         host: Address to listen on.
@@ -213,7 +212,6 @@ class _Quiet(uvicorn.Server):
     """uvicorn's loop, with the signals left to `eddy.host.signals`.
 
     Args:
-        config: uvicorn's.
         ending: Set before connections are waited for.
     """
 

@@ -43,7 +43,6 @@ class RecordCollector:
     """One head's.
 
     Args:
-        link: The pool.
         lead: Its part in deciding.
         blobs: The pool's bytes.
         bounds: What is kept of jobs that have ended.

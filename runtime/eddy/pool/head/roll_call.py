@@ -13,12 +13,7 @@ from eddy.pool.jetstream.link import Link
 
 
 class RollCall:
-    """One head's answers.
-
-    Args:
-        link: The pool.
-        name: Of this head.
-    """
+    """One head's answers."""
 
     def __init__(self, link: Link, name: str) -> None:
         self._link, self._name = link, name

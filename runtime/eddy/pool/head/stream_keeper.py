@@ -33,7 +33,6 @@ class StreamMonitor:
     """One head's look at the streams.
 
     Args:
-        link: The pool.
         mirror: What this head knows of it; follows again where something was made again.
     """
 

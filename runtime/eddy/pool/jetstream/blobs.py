@@ -46,7 +46,6 @@ class IncomingBlob:
     """A blob that is to be taken in.
 
     Attributes:
-        tenant: Whose it is.
         sha256: What it should be.
         reference: Who will refer to it.
         declared_bytes: How many it has; None where that shows as they come.
@@ -61,11 +60,7 @@ class IncomingBlob:
 
 
 class PoolBlobs:
-    """The pool's bytes.
-
-    Args:
-        link: The pool.
-    """
+    """The pool's bytes."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -77,8 +72,6 @@ class PoolBlobs:
         """Bytes of a blob; None where it is not there.
 
         Args:
-            tenant: Whose it is.
-            sha256: Its name.
             look: Whether the place is looked at in any case, and not only where that was not done within `SEEN_S`.
         """
         account = await self._link.accounts.of(tenant)
@@ -245,7 +238,6 @@ class PoolBlobs:
         """Whether a generation that somebody refers to is not there, or not all of it.
 
         Args:
-            name: Which.
             read: Whether its bytes are read, too, whatever was known of them.
         """
         found = await self._link.bytes.look(name)
@@ -295,7 +287,6 @@ class PoolBlobs:
 
         Args:
             tenant: Whose they are; all of its entries are known here.
-            reference: The job's.
             shas: Names of the blobs.
             needs: Whether a job of a tenant's that has not ended names a blob.
         """

@@ -70,7 +70,6 @@ class Reference:
     Attributes:
         size_bytes: Of the blob; at most so many, while it is on its way.
         coming: Whether it is on its way, and not there yet.
-        revision: Of its entry.
         since: Of its first entry, where it was announced again without a gap.
         at: Of which generation of the blob.
     """
@@ -90,8 +89,6 @@ class TenantBytes:
     """What a tenant keeps, as a head follows it.
 
     Args:
-        tenant: Whose.
-        nats: The connection.
         bucket: Where the entries are.
         troubles: What cannot be read.
 
@@ -264,8 +261,6 @@ class TenantBytes:
         Args:
             sha: Of which blob.
             reference: Who refers to it.
-            size_bytes: Of it.
-            at: Its generation.
             coming: Whether it is not there yet.
             last: The revision of the entry that this one takes the place of; any if left out.
             more: What the entry says beside.
@@ -329,7 +324,6 @@ class Reservation:
     """Bytes that are on their way; an asynchronous context manager, after which what was kept counts, and alone.
 
     Args:
-        account: Whose.
         sha: What they will be.
         reference: Who will refer to them.
         most_bytes: What the tenant may keep.
@@ -364,7 +358,6 @@ class Reservation:
         """See that there is room for so many, in all.
 
         Args:
-            size_bytes: How many.
             at: Of which generation of the blob.
 
         Raises:
@@ -428,7 +421,6 @@ class ByteAccounts:
     """The accounts of tenants that a head deals with.
 
     Args:
-        nats: The connection.
         bucket: Where the entries are.
         troubles: What cannot be read.
 

@@ -45,7 +45,6 @@ class _Number:
 
     Attributes:
         value: It: the entry's revision.
-        entry: The entry's key.
         digest: What the entry says: of what was submitted.
         new: Whether the entry was written just now. No record has the number then, unless the servers lost entries.
     """
@@ -61,7 +60,6 @@ class JobEntry:
     """An entry of the bucket of jobs, as it is told.
 
     Attributes:
-        key: Its.
         job: The record; None where it cannot be read, or is gone.
         revision: Of the entry; 0 where not even a mark is left that it was taken away.
         written_us: When it was written, microseconds since 1970 by the servers' clocks.
@@ -90,7 +88,6 @@ class PoolJobs:
     passed over.
 
     Args:
-        link: The pool.
         now: Wall time, seconds since 1970.
         array_owner: Whose array has a number; None where no array has it. Arrays have no record of their own.
     """

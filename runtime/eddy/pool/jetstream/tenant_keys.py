@@ -45,7 +45,6 @@ class PoolKeys:
     """The keys of a pool.
 
     Args:
-        link: The pool.
         now: Wall time, seconds since 1970.
     """
 

@@ -41,7 +41,6 @@ class PoolTenant:
     """Who asks.
 
     Attributes:
-        id: Name.
         admin: Whether it is the operator.
         weight: What it is entitled to over the whole pool, relative to the others.
         max_jobs: Jobs that have not ended, at once; None for any number.
@@ -103,11 +102,7 @@ class PoolTenant:
 
 
 class PoolTenants:
-    """The pool's tenants.
-
-    Args:
-        link: The pool.
-    """
+    """The pool's tenants."""
 
     def __init__(self, link: Link) -> None:
         self._link, self._keys = link, PoolKeys(link)

@@ -99,7 +99,6 @@ def after_board_failure(job: PoolJob, token: int, error: Mapping[str, Any], now_
     """A job of which its board says that it failed: failed where that is the job's own matter, else given back.
 
     Args:
-        job: It.
         token: Under which the board has it.
         error: What the board says: `code`, `cause` and `message`.
         now_s: Wall time, seconds since 1970.
@@ -157,7 +156,6 @@ class BoardDrops:
         """Take in what a job's record says that was not seen yet; one told again says nothing new.
 
         Args:
-            job: The record.
             news: Whether it happened now; else it counts as of its date, as for a head that has just started.
         """
         if job.is_ended and job.id not in self._seen:

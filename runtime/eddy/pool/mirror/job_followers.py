@@ -76,7 +76,6 @@ class JobFollowers:
         """A job as it is once it is good, or when the time is over.
 
         Args:
-            number: Which.
             read: Reads its record from the servers: at the beginning, and where the time is over.
             good: Whether it is what was waited for.
             wait_s: Wall seconds.

@@ -125,19 +125,16 @@ class Mirror:
     """The pool as this process sees it. A head that has just started knows the same after one read of the buckets.
 
     Args:
-        link: The pool.
         head: Name of the head; its own beats in the bucket of leases tell whether renewals would be heard.
         clock: Seconds that never jump.
         folder: Where what was read of jobs is kept; None for memory.
 
     Attributes:
         projection: What was read of jobs.
-        reader: Reads it.
         jobs: Those that have not ended, by number.
         boards: Every board that ever joined, by name, as it last said.
         estimates: What their parts say of times.
         date: That of the servers.
-        drops: What boards dropped.
         floods: Boards that send without end.
         tenants: Tenants of the pool, by name.
         there: Inputs that boards were sent.
@@ -145,7 +142,6 @@ class Mirror:
         collectable: Jobs that have ended, as they did, for whoever removes what nobody can fetch.
         marks: Of records that were removed: when this head heard of it, the number, and the mark's revision.
         followers: Who waits for a job.
-        keys: Tenants' keys.
         began_s: When this head began, by the clock of the machine that never jumps.
         seen: What has happened since everything that was there was read.
         changed: Set when something a decision depends on has changed.

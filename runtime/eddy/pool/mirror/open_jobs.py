@@ -38,8 +38,6 @@ class Termination(NamedTuple):
     """A job that is to be ended, though no board says so.
 
     Attributes:
-        job: It.
-        error: Why.
         state: As what it ends.
     """
 
@@ -53,7 +51,6 @@ class _Turns:
     """The jobs of an array of which boards have only so many at once.
 
     Attributes:
-        most: How many.
         given: Those that boards have.
         ready: Those that wait for nothing but their turn, by number.
         shown: Those of them whose turn it is.
@@ -221,7 +218,6 @@ class OpenJobs(Mapping[int, PoolJob]):
         """A job is ready for a board, or a board has it, or that is so no longer: whose turn it is may change.
 
         Args:
-            job: It.
             ready: Whether it waits for a board alone; None where that is as before.
             given: Whether a board has it; None where that is as before.
         """

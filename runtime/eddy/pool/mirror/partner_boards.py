@@ -34,7 +34,6 @@ class PartnerBoards:
         """A job is new, or changed, or has ended.
 
         Args:
-            job: It.
             before: As it was, if it was open.
             known: Jobs that have not ended, by number.
         """

@@ -299,7 +299,6 @@ class Projection:
         every job of which had ended by then.
 
         Args:
-            tenant: Whose.
             before_us: Wall time, microseconds since 1970.
             limit: At most so many.
         """

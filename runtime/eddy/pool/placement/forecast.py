@@ -68,7 +68,6 @@ class ExpectedJob:
         """As a board shows it, in the seconds of the job.
 
         Args:
-            at_s: Now.
             everyone: Whether the place counts everyone's jobs.
         """
         return ExpectedTimes(
@@ -86,7 +85,6 @@ def forecast(view: PoolView, now_unix_s: float) -> dict[int, ExpectedJob]:
     """What is expected of jobs on boards and of the first that wait, by number.
 
     Args:
-        view: The pool.
         now_unix_s: Wall time.
     """
     found: dict[int, ExpectedJob] = {}
@@ -186,7 +184,6 @@ class Forecasts:
         """What is expected of a job, in seconds since its arrival; None where nothing can be told.
 
         Args:
-            job: It.
             everyone: Whether its place counts everyone's jobs.
         """
         if job.is_ended:

@@ -97,8 +97,6 @@ class Leader:
     """One head's part in deciding.
 
     Args:
-        link: The pool.
-        name: Of this head.
         policy: A name of `policy.place.METHODS`.
         egress_bps: What the pool's store may send in all.
         replan: When it plans again what boards have.

@@ -120,7 +120,6 @@ def instance_of(
     """The batch as [002] has it.
 
     Args:
-        view: The pool.
         jobs: Those of the batch.
         boards: Those they may go to.
         ready: When these are ready, where that is known.
@@ -145,7 +144,6 @@ class _Ready:
     """When accelerators of boards end what they have: longest first onto the one that is free first.
 
     Args:
-        view: The pool.
         boards: Those that are asked for.
     """
 
@@ -221,7 +219,6 @@ def next_planned(view: PoolView, in_turn: TurnOrder | None = None) -> list[PoolJ
     A job that no board with room can run is not planned, and keeps nothing from those behind it.
 
     Args:
-        view: The pool.
         in_turn: Jobs that wait and are kept in turn, in place of those of the view.
     """
     boards, room = _with_room(view)
@@ -401,7 +398,6 @@ class _Alike:
     """Boards of each kind that may have room, in order; those seen to have none are not looked at again.
 
     Args:
-        boards: All.
         room: What each has; only ever less.
         rules: Which of them may have which jobs.
     """

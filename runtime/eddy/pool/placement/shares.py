@@ -110,7 +110,6 @@ def pool_market(
 
     Args:
         boards: Their reports, by name.
-        tenant: Who asks.
         weight: Its weight in the pool.
         epoch: Rounds in which this head has worked weights out.
         at_s: When the last of them was, seconds since this head began.

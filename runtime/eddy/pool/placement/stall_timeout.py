@@ -33,7 +33,6 @@ class _Watched:
     """A placement, as it was seen last.
 
     Attributes:
-        state: Of its job.
         done: Items committed.
         spent_s: Since that was seen to change.
         slowest_item_s: Longest that an item took on this board, by this count.

@@ -44,7 +44,6 @@ class HeadParts:
     """What the routes use.
 
     Attributes:
-        link: The pool.
         lead: This head's part in deciding.
         catalogue: What can be run.
         numbers: How jobs and events are told.

@@ -35,12 +35,9 @@ class Transfer:
     """One that may begin.
 
     Attributes:
-        board: Whose.
         job: Number of the job, and the token of its placement there.
         token: See `job`.
         tenant: Whose bytes.
-        sha256: Their name.
-        size_bytes: How many.
         sends: Whether the board sends them; else it fetches.
         bps: Bits per second that it gets them at; 0 for any rate.
     """
@@ -71,7 +68,6 @@ class OpenTransfers:
         """An address for a transfer.
 
         Args:
-            transfer: Which.
             digest: Of the secret that it will need.
             jobs: How many the board has.
         """

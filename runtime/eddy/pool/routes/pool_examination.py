@@ -25,7 +25,6 @@ class ExaminedStream:
     """A stream, as its servers say.
 
     Attributes:
-        kept_bytes: What it keeps.
         most_bytes: What it may; 0 for no bound of its own.
         consumers: How many read it.
         behind: Servers that keep it and lag, or do not answer.
@@ -42,11 +41,9 @@ class ExaminedBytes:
     """What lies in the pool's place for bytes, beside what is referred to.
 
     Attributes:
-        place: Where.
         away: Why nothing of it can be known now; "" where it can.
         full: What it says where it takes no more.
         blobs: How many lie there, as far as was looked.
-        kept_bytes: Of them.
         is_whole: Whether there was time to look at all.
         lost: Blobs that somebody refers to, and that are not there or of another size, as tenant/hash.
         unnamed: How many lie there that nobody refers to, since longer than any is on its way.
@@ -77,7 +74,6 @@ class ObservedPool:
         placed: Jobs that boards have, by board.
         unreadable: Records that cannot be read, as bucket/key.
         skew_s: This head's date less the servers'; None where that is not known.
-        release: Of this head.
         server_release: Of the NATS server it is connected to.
         heads: Releases of heads that answer, by name.
         bytes: What lies in the place for bytes; None where nobody looked.
@@ -108,7 +104,6 @@ class PoolFinding:
     Attributes:
         check: What was looked at.
         ok: Whether nothing is to be done.
-        found: For people.
         advice: What to do; "" where nothing is.
     """
 

@@ -28,8 +28,6 @@ async def remove_tenant(parts: HeadParts, name: str, cancel: bool) -> int:
     """Remove a tenant as far as it goes now; answers how many of its jobs had not ended.
 
     Args:
-        parts: The head's.
-        name: Of the tenant.
         cancel: Whether it may have jobs that have not ended.
 
     Raises:

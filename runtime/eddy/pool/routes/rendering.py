@@ -103,7 +103,6 @@ def explain_placement(
     """Why a job is where it is: `why` its last placement was decided on, and `moves` it made.
 
     Args:
-        job: It.
         number: What it is told as.
         everyone: Whether what others had waiting then is told as well.
         keeps: What keeps boards from having it, while it waits for one.
@@ -152,7 +151,6 @@ def render_explanation(
     """A job explained as a board does it, as far as a pool knows: what happened in slots is its boards' matter.
 
     Args:
-        job: It.
         number: What it is told as.
         now_unix_s: Wall time.
         estimate: Its start and end, where they can be told.

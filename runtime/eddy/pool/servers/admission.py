@@ -151,7 +151,6 @@ class _Users:
         revoked: Secret halves of keys that are let in no more, by whose they were: they are tried, to see that.
         generation: Secret half of a key that is new with every change of all this, and may do nothing: a server that
             lets it in has read its configuration since.
-        places: The servers.
     """
 
     head: str
@@ -335,7 +334,6 @@ class PoolAdmission:
         """Take note of a server of this pool that is about to start; answers its configuration.
 
         Args:
-            place: Where.
             store_bytes: Most that it keeps; 0 for three quarters of what its disk has room for.
         """
         with self._alone():
@@ -357,12 +355,7 @@ class PoolAdmission:
         return place.config
 
     def runs(self, place: Place, number: int) -> None:
-        """Take note of a server that has just been started.
-
-        Args:
-            place: Where.
-            number: Of its process.
-        """
+        """Take note of a server that has just been started."""
         began = {"pid": number, "jetstream": _jetstream_of(place.config)}
         write_private(place.running, json.dumps(began).encode())
 

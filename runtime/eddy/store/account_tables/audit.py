@@ -57,7 +57,6 @@ class AuditEntry:
         actor: The tenant who did it; "" for Eddy itself.
         key: Name of the key it was done with; "" for none.
         action: What was done, as `drain-slot`.
-        facts: With what.
         chain: Keyed hash of all that and of the entry before.
     """
 

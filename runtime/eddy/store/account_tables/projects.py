@@ -23,7 +23,6 @@ class Projects:
     Args:
         db: Where they are kept.
         tenants: Who may be in them, and their weights.
-        usage: What tenants used.
 
     Attributes:
         damaged: Names of those whose records cannot be read; their tenants are without a project until they are added

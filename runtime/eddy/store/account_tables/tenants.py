@@ -44,11 +44,7 @@ def new_key_id() -> str:
 
 
 class Keyring:
-    """Keys by their hash and by their name.
-
-    Args:
-        keys: Those there are.
-    """
+    """Keys by their hash and by their name."""
 
     def __init__(self, keys: Iterable[ApiKey]) -> None:
         self.by_id: dict[str, ApiKey] = {}
@@ -190,7 +186,6 @@ class Tenants:
 
     Args:
         db: Where they are kept.
-        keys: Their keys.
         default_quota: What one may use that has no bounds of its own.
 
     Attributes:
@@ -329,11 +324,7 @@ def _day(unix_s: float) -> str:
 
 
 class TenantCache:
-    """Tenants by name.
-
-    Args:
-        tenants: Those there are.
-    """
+    """Tenants by name."""
 
     def __init__(self, tenants: Iterable[TenantRecord]) -> None:
         self.by_name: dict[str, TenantRecord] = {}

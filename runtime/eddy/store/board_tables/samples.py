@@ -24,7 +24,6 @@ class Sample:
 
     Attributes:
         unix_s: When it ended, by the wall clock.
-        slots: Slots there were.
         busy: Slots that ran an item or loaded a module.
         running, waiting: Jobs.
         ended, failed: Jobs that ended well, and otherwise, in that time; sums.

@@ -125,7 +125,6 @@ class Blobs:
         db: Where the rows are.
         folder: Where the files are.
         numbers: How jobs are told.
-        quota: A tenant's bounds.
 
     Attributes:
         folder: As given.
@@ -175,8 +174,6 @@ class Blobs:
         """Give a settled draft its name, then its row; answers whether the row is new.
 
         Args:
-            tenant: Whose.
-            sha256: Its hash.
             draft: The bytes.
             booked: Bytes that the caller has booked for it. Whatever happens here, only those of a row that has come
                 stay booked: also where the disk refuses after the row was written.
@@ -213,7 +210,6 @@ class Blobs:
         """Hashes of a tenant's blobs, with their sizes, in order of the hashes.
 
         Args:
-            tenant: Whose.
             after: Only those behind this one.
             limit: At most so many.
 
@@ -341,7 +337,6 @@ class Blobs:
         """Forget some blobs of a tenant that is removed; answers whether there may be more.
 
         Args:
-            tenant: Whose.
             most: As many.
         """
         with self._naming:

@@ -73,7 +73,6 @@ def rebuild_file(path: Path, connection: sqlite3.Connection) -> bool:
     """Write the tables into a new file beside the old one; answers whether it is whole, and in the old one's place.
 
     Args:
-        path: The file.
         connection: The only one to it; closed afterwards where the file was replaced.
 
     Raises:

@@ -73,7 +73,6 @@ class Damage:
         Args:
             kind: Of what it is.
             name: What it is called, or its number.
-            how: How it shows.
         """
         called = self.told(kind, name)
         with self._lock:
@@ -108,7 +107,6 @@ class Damage:
 
         Args:
             kind: Of what they are.
-            rows: They.
             name: What one is called.
             load: Reads one; raises `RecordDamaged` where it cannot.
         """

@@ -58,11 +58,7 @@ class LogFollower:
         self._position, self._frame_bytes = NOWHERE, 0
 
     def follow(self, log: int) -> LogPosition:
-        """The end of the last commit.
-
-        Args:
-            log: The open file.
-        """
+        """The end of the last commit."""
         head = os.pread(log, HEADER_BYTES, 0)
         if len(head) < HEADER_BYTES:
             return NOWHERE

@@ -35,7 +35,6 @@ class Events:
 
     Args:
         db: Where it is kept.
-        jobs: All jobs.
     """
 
     def __init__(self, db: Database, jobs: JobTable) -> None:
@@ -133,7 +132,6 @@ class Events:
 
         Args:
             tenant: Whose; None for everyone's (operators).
-            count: Entries.
         """
         where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
         query = f"SELECT seq FROM event WHERE {where} ORDER BY seq DESC LIMIT 1 OFFSET ?"

@@ -27,7 +27,6 @@ class Holds:
     Args:
         db: Where that is kept.
         numbers: How jobs are told.
-        jobs: All jobs.
         ledger: Of the bytes tenants keep; what they hold is booked in it.
     """
 
@@ -43,8 +42,6 @@ class Holds:
         """Keep what a job left until it is let go; holding twice is holding.
 
         Args:
-            tenant: Whose job.
-            job: Which.
             by: `TENANT` or `OPERATOR`; an operator's hold replaces a tenant's, and costs the tenant nothing.
 
         Raises:

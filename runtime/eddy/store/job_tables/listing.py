@@ -45,8 +45,6 @@ class JobFilter:
     """Which jobs to list; None for any.
 
     Attributes:
-        tenant: Whose.
-        state: In which state.
         applications: Of which application, as records have it; of all of them, so of none where they differ.
         labels: With which labels, names and values; all of them.
         from_us: Submitted at this wall time or later.
@@ -69,7 +67,6 @@ def page_query(wanted: JobFilter, after: Place | None, limit: int) -> tuple[str,
     """The query of a page, with its values; rows have `id`, `record` and `place`, what they are ordered by.
 
     Args:
-        wanted: Which jobs.
         after: Where the page before ended.
         limit: At most this many.
     """
@@ -149,7 +146,6 @@ class JobLists:
 
     Args:
         db: Where they are kept.
-        jobs: All jobs.
     """
 
     def __init__(self, db: Database, jobs: JobTable) -> None:

@@ -48,7 +48,6 @@ class OutputFile:
     """An output of a job, where it lies.
 
     Attributes:
-        path: The file.
         parts: Items, in order.
         what: How a person calls it.
         check_kept: Raises `OutputsCollected` where it was removed since: then a file that is missing is not damaged.
@@ -147,7 +146,6 @@ class Outputs:
         db: Where the rows are.
         folder: Where the files are.
         numbers: How jobs are told.
-        jobs: All jobs.
     """
 
     def __init__(self, db: Database, folder: Path, numbers: Numbers, jobs: JobTable) -> None:

@@ -52,8 +52,6 @@ class Purge:
     """Removes jobs that have ended.
 
     Args:
-        db: Where they are.
-        jobs: All jobs.
         retention: Counts the bytes of their outputs.
         outputs: The folder of these.
 
@@ -90,7 +88,6 @@ class Purge:
         """Remove the jobs of a tenant that ended first, one transaction at each step; gives how many went in it.
 
         Args:
-            tenant: Whose.
             before_us: Only those that had ended by then, in microseconds of wall time.
             most: As many; more where an array goes, which goes whole. None for all.
             everything: Also those that are held or waited for.

@@ -44,7 +44,6 @@ class IdempotencyKeys:
     Args:
         db: Where they are kept.
         numbers: How jobs are told.
-        jobs: All jobs.
     """
 
     def __init__(self, db: Database, numbers: Numbers, jobs: JobTable) -> None:
@@ -97,7 +96,6 @@ class IdempotencyKeys:
             request: What is asked for.
             body: Hash of its text.
             known: Hash of the text of the request it was used for.
-            record: Its job.
 
         Raises:
             Conflict: It was used for another request.
@@ -118,8 +116,6 @@ class AdmissionChecks:
 
     Args:
         numbers: How jobs are told.
-        jobs: All jobs.
-        quota: A tenant's bounds.
         usage: What tenants used today.
         leased_s: Slot-seconds that a tenant's leases have left.
     """
@@ -139,7 +135,6 @@ class AdmissionChecks:
         """Check a request that comes after others of its tenant that are kept with it.
 
         Args:
-            request: It.
             more: How many others.
             more_s: Slot-seconds expected of them.
 
@@ -332,8 +327,6 @@ class Submissions:
     Args:
         db: Where they are kept.
         numbers: How jobs are told.
-        jobs: All jobs.
-        quota: A tenant's bounds.
         usage: What tenants used today.
         leased_s: Slot-seconds that a tenant's leases have left.
     """
@@ -369,7 +362,6 @@ class Submissions:
         """Accept jobs durably, in this order; one that is refused changes nothing for the others.
 
         Args:
-            submissions: What waits.
             arrival_s: Board time.
             check: Asked about each that is new.
 

@@ -126,7 +126,6 @@ class Store:
         usage: What tenants used, by day.
         projects: Tenants that share a part of the board.
         audit: What operators did.
-        epochs: Of the market.
         samples: What the board did, by minutes.
         sessions: Memory that tenants hold on the board.
         leases: Slots that persons hold.
@@ -234,7 +233,6 @@ class Store:
         The bytes of results are on disk before the rows are.
 
         Args:
-            commit: The changes.
             wait: Whether to wait for the disk; who does not calls `settle` soon. Whoever reads waits for himself.
         """
         results = [*commit.kept, *(self.outputs.write(commit.results, {}) if commit.results else [])]
@@ -278,8 +276,6 @@ class Store:
         """Keep a value by name (`meta`); it is on disk when this returns.
 
         Args:
-            key: Its name.
-            value: What to keep.
             durable: Whether it must survive a loss of power, or the end of this process only.
             wait: Whether to wait for the disk; who does not calls `settle` before anybody is told.
         """
@@ -295,7 +291,6 @@ class Store:
         """A value kept by name, as `read` makes it of its text.
 
         Args:
-            key: Its name.
             default: What it is where there is none.
             read: Raises `ValueError` where it cannot be read, which the log says.
             damaged: What it is then; None for `default`.

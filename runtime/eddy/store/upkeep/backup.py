@@ -63,7 +63,6 @@ class BackupNote:
     """What a backup says of itself.
 
     Attributes:
-        format: Of the backup.
         schema: Of its data base.
         eddy: Version that took it.
         taken_unix_s: When.
@@ -99,7 +98,6 @@ def write_backup(data: Path, into: Path) -> BackupNote:
     """Take a backup of a data folder, be a server at work in it or not.
 
     Args:
-        data: The data folder.
         into: Where to: a folder that is missing, empty, or holds a backup that was cut short.
 
     Raises:

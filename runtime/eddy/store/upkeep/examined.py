@@ -310,7 +310,6 @@ def damaged_audit(connection: sqlite3.Connection, secret: bytes, head: bytes | N
 
     Args:
         connection: As `open_for_reading` opens one.
-        secret: The server's.
         head: What the head's file holds, read before the data base was; None where it is missing.
     """
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
