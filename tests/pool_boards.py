@@ -31,7 +31,7 @@ from eddy.pool.routes.context import HeadParts
 from eddy.pool.servers.nats_server import NatsServer
 from fastapi import FastAPI
 from nats.aio.client import Client as Nats
-from pool_kit import WAIT_S
+from pool_kit import WAIT_S, Pool
 
 DATA = os.urandom(300_001)
 SHA = hashlib.sha256(DATA).hexdigest()
@@ -163,3 +163,14 @@ async def all_jobs(link: Link) -> list[PoolJob]:
             if told.job is not None:
                 found.append(told.job)
     return sorted(found, key=lambda job: job.id)
+
+
+def at_the_servers(pool: Pool, what: Callable[[Link], Awaitable[None]]) -> None:
+    """Do something with a pool's servers, as a head would."""
+
+    async def go() -> None:
+        async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
+            await what(link)
+
+    with unhurried():
+        asyncio.run(go())
