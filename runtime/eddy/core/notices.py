@@ -86,7 +86,6 @@ class Delivery:
 
     Attributes:
         id: Its name; the same at every attempt, so that a receiver knows a message it has had.
-        tenant: Whose subscription that is.
         body: JSON, as it is sent and signed.
         created_unix_s: When it was made.
         attempts: How often it was sent, since it was last asked for.

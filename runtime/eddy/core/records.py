@@ -281,7 +281,6 @@ class JobEvent:
 
     Attributes:
         seq: Grows over all jobs of a store; `Last-Event-ID` carries what it is told as. 0 before it is stored.
-        tenant: Whose job it is.
         at_s: Board time.
         state: The state it moved to, for `STATE`; else None.
         slot: Where, or None.

@@ -148,7 +148,6 @@ class CommandResult:
         code: Why it failed, a stable code; "" where it is complete.
         message: The same for people.
         times_s: Board seconds at which it was queued, submitted, begun and ended.
-        log: What its kernel printed.
     """
 
     number: int
@@ -170,7 +169,6 @@ class SessionFigures:
 
     Attributes:
         state: Where it is in its life.
-        buffers: How many it has.
         buffer_bytes: What they take of its memory.
         queued, running: Commands that have not ended.
         launches, failures: Commands that ended: launches, and any that failed.

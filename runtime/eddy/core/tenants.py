@@ -56,7 +56,6 @@ class ApiKey:
 
     Attributes:
         key_hash: Keyed SHA-256 of it, hex.
-        scope: What it may do.
         label: What its owner calls it.
         created_unix_s: When it was made.
         expires_unix_s: When it ends by itself, or None.

@@ -48,7 +48,6 @@ def lower_bound(jobs: Sequence[EventDemand], weights: Sequence[float], slots: in
 
     Args:
         weights: What a second of each one's response counts.
-        slots: How many there are.
     """
     relaxations = (_shortest_first, _heaviest_first) if len(set(weights)) == 1 else (_heaviest_first,)
     return max(_best_bound(jobs, weights, slots, relaxed) for relaxed in relaxations)

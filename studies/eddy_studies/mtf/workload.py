@@ -37,7 +37,6 @@ class Experiment:
         quiet: How much arrives outside bursts, of the average.
         burst_rounds: Mean length of a burst.
         accelerators: How many; half of them at 2 GHz, half at 3 GHz, alternating.
-        rounds: Length of the run.
         scope: Whether an agent has a queue for each accelerator, filled by its load balancer, or one for all.
         units: Of utility: rounds of the agent's fastest accelerator, or plain inferences.
         applications: Indices into `APPLICATIONS`, dealt to the agents in turn.

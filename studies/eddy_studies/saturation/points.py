@@ -70,7 +70,6 @@ def sweep(
 
     Args:
         budget_s: Seconds of solving.
-        say: Told what was found.
     """
     wanted = sorted(set(batches))
     most = min(slots, len(graph.latency_s))

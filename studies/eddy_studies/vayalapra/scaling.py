@@ -94,7 +94,6 @@ def measure(
         names: Workloads, keys of `sizes`.
         sizes: Makes them, from a seed.
         configurations: Cores and threads.
-        seed: Of the workloads' data.
         say: Told what is being done.
     """
     points = []

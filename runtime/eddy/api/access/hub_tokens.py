@@ -246,7 +246,6 @@ class HubTokens:
     """The tokens that came, by their hashes; good ones as keys that are kept nowhere.
 
     Args:
-        hub: Says whose they are.
         clock: Seconds that only grow.
 
     Attributes:
@@ -270,10 +269,6 @@ class HubTokens:
 
     async def key(self, token: str, address: str) -> ApiKey:
         """A token as a key.
-
-        Args:
-            token: As it was sent.
-            address: Of who sent it.
 
         Raises:
             Unauthorized: The hub does not know it, or it looks like a key of ours, of which the hub is not told.
@@ -411,12 +406,7 @@ class HubTokens:
 
 
 class KeysAndTokens:
-    """Keys by their names, tokens of the hub among them.
-
-    Args:
-        keys: Those of the store.
-        tokens: Those of the hub.
-    """
+    """Keys by their names, tokens of the hub among them."""
 
     def __init__(self, keys: KeysByName, tokens: HubTokens) -> None:
         self._keys, self._tokens = keys, tokens

@@ -54,7 +54,6 @@ class OidcSettings:
         issuer: Its URL; "" for none.
         client_id: What this server is called there.
         secret_file: File with its secret there; "" for a public client.
-        scopes: What is asked for.
         public_url: How browsers reach this server.
         rules: What groups may do.
     """

@@ -99,7 +99,6 @@ def parse_pairs(setting: str, text: str, form: str) -> tuple[tuple[str, str], ..
     """Names by what leads to them, as settings have them.
 
     Args:
-        setting: Name of the setting.
         form: What a pair looks like, as ``GROUP=TENANT``.
 
     Raises:

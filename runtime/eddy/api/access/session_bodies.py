@@ -63,7 +63,6 @@ def session_of(sessions: Sessions, cookie: str | None, method: str, token: str) 
     """The session that a cookie stands for, where the request is its owner's own.
 
     Args:
-        sessions: Those that are open.
         cookie: As it was sent, if one was.
         token: Its `X-CSRF-Token`.
 

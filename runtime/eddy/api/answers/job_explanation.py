@@ -106,7 +106,6 @@ def spent_stretches(record: JobRecord, log: Iterable[JobEvent], now_s: float) ->
     """A job's life, and where it went: the log's times are rounded once each, so that the parts add up exactly.
 
     Args:
-        log: Its events, in order.
         now_s: Board time, for a job that has not ended.
     """
     begin = mark = _ns(record.arrival_s)

@@ -62,7 +62,6 @@ class Context:
         kinds: What is shown of each kind of jobs, by its name.
         uploads: Blobs on their way in.
         in_flight: How many requests of tenants are under way.
-        open_streams: Streams that are open.
         fanout: Tells everyone who follows jobs.
         sessions: Browsers that are logged in.
         rates: How many requests tenants make.

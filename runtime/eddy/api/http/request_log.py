@@ -87,7 +87,6 @@ class RequestLogMiddleware:
     Starlette's own handler of errors answers too, but raises again, and the server logs the same traceback twice.
 
     Args:
-        app: The application behind it.
         metrics: Counts answers by method, route and status.
         ending: Set once the server ends.
     """

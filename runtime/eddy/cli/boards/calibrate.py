@@ -58,11 +58,7 @@ def calibrate(
 
 
 def report_of(found: MemoryCalibration, path: Path) -> dict[str, Any]:
-    """What `eddy calibrate --json` prints: the law, its points, and how far laws of pairs are from it.
-
-    Args:
-        path: Where it is kept.
-    """
+    """What `eddy calibrate --json` prints: the law, its points, and how far laws of pairs are from it."""
     from eddy.hypervisor.cores.calibration import laws_by_pair
 
     pairs = laws_by_pair(found)

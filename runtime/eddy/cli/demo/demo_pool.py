@@ -87,7 +87,6 @@ def run(profile: str, data: Path, out: Path, say: Say, progress: Say) -> PoolRep
     Args:
         profile: Board profile of all three.
         data: Folder for what is kept; nothing in it is needed afterwards.
-        out: Directory for the picture.
         progress: Told how far the building is.
 
     Raises:

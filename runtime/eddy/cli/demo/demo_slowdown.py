@@ -146,7 +146,6 @@ class SlowdownReport:
         alone: Jobs a board second of each tenant by itself on all cores.
         phases: In the order they were played.
         verified: Whether every output that was looked at is right.
-        picture: Where it is drawn.
     """
 
     alone: Mapping[str, float]
@@ -170,7 +169,6 @@ def run(data: Path, out: Path, say: Say, progress: Say) -> SlowdownReport:
 
     Args:
         data: For the servers' stores; nothing in it is needed afterwards.
-        out: Folder of the picture.
         progress: Told how far the building is.
     """
     say("building the simulated board: one cluster of six small cores, and a memory they can fill")

@@ -14,7 +14,6 @@ class Slice:
     """Work-groups of a kernel on one core.
 
     Attributes:
-        tenant: Whose job it is.
         number: Which slice of its job, from 0.
         name: What it is called on the board; no other slice is or was called so.
         first, count: Its work-groups.

@@ -156,12 +156,7 @@ def select_present(
     tenants: Sequence[str],
     clusters: Sequence[ClusterView],
 ) -> Rows:
-    """What was counted in an epoch, for the tenants and clusters of the next; () where nothing was.
-
-    Args:
-        ended: What came of it.
-        was: Its tenants and clusters.
-    """
+    """What was counted in an epoch, for the tenants and clusters of the next; () where nothing was."""
     if ended is None or not ended.sharing:
         return ()
     row_of = {tenant: row for row, tenant in enumerate(was[0])}

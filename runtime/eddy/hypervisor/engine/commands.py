@@ -51,7 +51,6 @@ class Commands:
         be read now is nobody's fault; a blob that is damaged concerns its job.
 
         Args:
-            machine: Whose command it is.
             now_s: Time of the step it came of.
             offset_s: Between the board's time and ours.
         """

@@ -114,7 +114,6 @@ class Engine:
 
     Args:
         policy: Who gets which slot.
-        store: What survives a crash.
         applications: By name.
         modules: Manifests by name.
         constants: What packages ship for constant buffers, by (application, buffer).

@@ -22,7 +22,6 @@ class TimeAccounts:
     """Writes down whose the slots' time was.
 
     Args:
-        usage: Where that is kept.
         epochs: Where those of the market are kept.
         estimates: What the engine learned; kept at the same times.
         price: Shares cores; None for nobody.

@@ -28,7 +28,6 @@ class JobStanding:
 
     Attributes:
         at_s: Board time.
-        wait: What it waits for.
         would_help: What would be if one thing were different, the most that is saved first.
         estimate: Its start and end; None where that cannot be told.
     """

@@ -45,7 +45,6 @@ def describe_wait(
     """Why a job waits. Of the queue it tells what is its tenant's alone: how many others wait is theirs.
 
     Args:
-        queue: It is in it.
         made: The forecast of that queue.
         preempted: Whether its slots were taken from it.
         lacks_memory: Whether it was refused memory.

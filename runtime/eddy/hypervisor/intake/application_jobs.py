@@ -220,7 +220,6 @@ class ApplicationWork:
     Items share nothing: what is committed of an item stands, whatever becomes of the others.
 
     Attributes:
-        request: What was asked for.
         modules: Manifests by name.
     """
 

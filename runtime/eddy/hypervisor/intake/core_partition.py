@@ -37,7 +37,6 @@ class PartitionedKernelWork:
     """A kernel over its ND-range, in slices of one core each; see `Work`.
 
     Attributes:
-        request: What was asked for.
         plans: What it became on each kind of cluster, the one on record first.
     """
 

@@ -85,7 +85,6 @@ class DependencyHold:
 
     Args:
         jobs: Knows how the others ended.
-        numbers: How jobs are told.
         doing: Where it is said what a job waits for, by job.
 
     Attributes:

@@ -88,7 +88,6 @@ class Intake:
     `take_inputs`.
 
     Args:
-        store: What survives a crash.
         policies: Who gives slots to jobs, by pool.
         running: Who takes in what came.
         price: Who shares the cores of clusters between tenants; None where kernels take whole slots.

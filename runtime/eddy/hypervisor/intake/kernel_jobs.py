@@ -34,9 +34,6 @@ class KernelWork:
     """A kernel over its ND-range; see `Work`.
 
     Slices update one region in place, so they count only as long as the region is there.
-
-    Attributes:
-        request: What was asked for.
     """
 
     request: JobRequest

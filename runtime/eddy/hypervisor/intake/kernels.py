@@ -164,7 +164,6 @@ class KernelPlanner:
         It is compiled twice where there are clusters without units for floating point.
 
         Args:
-            request: What is asked for.
             region: Begins the name of each plan's one buffer.
 
         Raises:

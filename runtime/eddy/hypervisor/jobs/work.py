@@ -91,11 +91,7 @@ class BoardWork(Protocol):
         """What the job has printed, once it has ended; b"" for nothing."""
 
     def explain(self, event: BoardEvent, module: str) -> str:
-        """Why an item failed, in words; "" where the board's own words are all there is.
-
-        Args:
-            module: What it ran on.
-        """
+        """Why an item failed, in words; "" where the board's own words are all there is."""
 
 
 class Work(BoardWork, Protocol):

@@ -39,7 +39,6 @@ class LiveLease:
     """What is known of an open lease.
 
     Attributes:
-        record: As it is kept.
         used_s: When its holder was last heard of, by a clock that never jumps.
         wanted: By slot, what it is to be loaded with.
         images: By slot, the image of the holder's own that this is; none where it is the board's image of the module.

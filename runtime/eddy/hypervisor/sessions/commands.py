@@ -50,7 +50,6 @@ class Box:
     """Bytes of a buffer: a range, or rows and slices of one.
 
     Attributes:
-        offset: Of the first byte.
         shape: Bytes of a row, rows, slices.
         pitch: Bytes from row to row, and from slice to slice.
     """
@@ -137,7 +136,6 @@ class BufferArgument:
     """A buffer, from an offset on, as a kernel's argument.
 
     Attributes:
-        offset: Of its first byte.
         texels: How it is an image; None where it is none.
     """
 
@@ -166,7 +164,6 @@ class StartCommand:
     """Machine code that lies in a buffer, run as it is.
 
     Attributes:
-        offset: Of its first instruction.
         argument: The address it is given.
         module: The kind of cluster it was built for.
         cores: How many cores it is to think there are; as many as are free run it.

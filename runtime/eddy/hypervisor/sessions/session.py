@@ -112,7 +112,6 @@ class Session:
     """A session.
 
     Args:
-        record: As it is kept.
         memory: Its buffers on the board.
         clusters: What there is, as it is when asked.
         found: What its directory says, where it was open in an earlier life.

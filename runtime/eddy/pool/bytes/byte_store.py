@@ -66,7 +66,6 @@ class SeenBlob:
     """A blob that is there.
 
     Attributes:
-        size_bytes: How many it has.
         mark: Differs once it was written to.
         at_unix_s: When it was written.
     """

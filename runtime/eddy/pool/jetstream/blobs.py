@@ -287,7 +287,6 @@ class PoolBlobs:
 
         Args:
             tenant: Whose they are; all of its entries are known here.
-            shas: Names of the blobs.
             needs: Whether a job of a tenant's that has not ended names a blob.
         """
         for sha in sorted(shas):

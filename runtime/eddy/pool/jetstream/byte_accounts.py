@@ -89,7 +89,6 @@ class TenantBytes:
     """What a tenant keeps, as a head follows it.
 
     Args:
-        bucket: Where the entries are.
         troubles: What cannot be read.
 
     Attributes:
@@ -260,7 +259,6 @@ class TenantBytes:
 
         Args:
             sha: Of which blob.
-            reference: Who refers to it.
             coming: Whether it is not there yet.
             last: The revision of the entry that this one takes the place of; any if left out.
             more: What the entry says beside.
@@ -421,7 +419,6 @@ class ByteAccounts:
     """The accounts of tenants that a head deals with.
 
     Args:
-        bucket: Where the entries are.
         troubles: What cannot be read.
 
     Attributes:

@@ -23,7 +23,6 @@ class FollowedJob:
     Attributes:
         latest: Its record as it was last told since somebody follows it; None before.
         changed: Set when the next change is told; another one then.
-        followers: How many there are.
     """
 
     latest: Revised | None = None

@@ -34,7 +34,6 @@ class JobReader:
     """One head's.
 
     Args:
-        projection: Where it is kept.
         take: Called for each entry that is new, or changed; puts it into the projection.
         settled: Called once all that is there was read.
     """

@@ -138,7 +138,6 @@ class Mirror:
         floods: Boards that send without end.
         tenants: Tenants of the pool, by name.
         there: Inputs that boards were sent.
-        inputs: Blobs that jobs need.
         collectable: Jobs that have ended, as they did, for whoever removes what nobody can fetch.
         marks: Of records that were removed: when this head heard of it, the number, and the mark's revision.
         followers: Who waits for a job.

@@ -120,7 +120,6 @@ def instance_of(
     """The batch as [002] has it.
 
     Args:
-        jobs: Those of the batch.
         boards: Those they may go to.
         ready: When these are ready, where that is known.
         rules: Which of them may have which; those of the view, if left out.

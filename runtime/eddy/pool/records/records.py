@@ -322,7 +322,6 @@ class PoolBoard:
         name: Unique in the pool.
         kind: Board adapter and profile: boards of a kind take equally long.
         width: Jobs of the pool it runs at once.
-        applications: What it can run.
         kernels: Whether it takes kernels.
         session: Changes whenever its agent starts.
         drained: Why it gets no work; "" where it does.

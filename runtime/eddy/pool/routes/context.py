@@ -45,7 +45,6 @@ class HeadParts:
 
     Attributes:
         lead: This head's part in deciding.
-        catalogue: What can be run.
         numbers: How jobs and events are told.
         max_blob_bytes: Largest blob.
         page_size: Jobs in a page where the request names no limit.

@@ -21,7 +21,6 @@ class Projects:
     """All projects, and what tenants are entitled to.
 
     Args:
-        db: Where they are kept.
         tenants: Who may be in them, and their weights.
 
     Attributes:

@@ -67,9 +67,6 @@ class Keyring:
 class Keys:
     """The keys of all tenants; every request asks for one, so all are kept in memory as well.
 
-    Args:
-        db: Where they are kept.
-
     Attributes:
         damaged: Hashes of those whose records cannot be read, by their names; they open nothing.
     """
@@ -185,7 +182,6 @@ class Tenants:
     """All tenants. Every request asks who it is from, so all are kept in memory as well.
 
     Args:
-        db: Where they are kept.
         default_quota: What one may use that has no bounds of its own.
 
     Attributes:

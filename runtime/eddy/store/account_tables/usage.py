@@ -120,7 +120,6 @@ class Usage:
     bounds.
 
     Args:
-        db: Where they are kept.
         half_life_days: Wall days after which past use counts half in what tenants are entitled to; 0: it does not.
 
     Attributes:

@@ -19,11 +19,7 @@ MAX_WINDOWS = 200
 
 
 class Maintenance:
-    """The calendar.
-
-    Args:
-        db: Where it is kept.
-    """
+    """The calendar."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

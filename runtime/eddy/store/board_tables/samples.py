@@ -72,11 +72,7 @@ def thin_out(samples: Sequence[Sample], points: int) -> list[Sample]:
 
 
 class Samples:
-    """The samples that are kept.
-
-    Args:
-        db: Where they are kept.
-    """
+    """The samples that are kept."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -20,7 +20,6 @@ class BlobFile:
 
     Attributes:
         sha256: What its bytes hash to.
-        size_bytes: How many there are.
         damaged: Where it is noted if they are not what was stored.
     """
 

@@ -121,11 +121,6 @@ def _called(tenant: str, sha256: str) -> str:
 class Blobs:
     """The blobs of all tenants: a file each, and a row that says it is whole.
 
-    Args:
-        db: Where the rows are.
-        folder: Where the files are.
-        numbers: How jobs are told.
-
     Attributes:
         folder: As given.
         ledger: Who keeps how many bytes; what else counts among them is booked in it too.

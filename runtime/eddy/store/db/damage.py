@@ -121,11 +121,7 @@ _ILLEGIBLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticErro
 
 
 def names_damage(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a function that reads a row's text say what is damaged where it is not what was written.
-
-    Args:
-        what: What the row holds.
-    """
+    """Let a function that reads a row's text say what is damaged where it is not what was written."""
 
     def wrap(load: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(load)

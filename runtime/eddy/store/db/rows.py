@@ -56,7 +56,6 @@ class StoredJob:
     """A job as a restarted hypervisor finds it.
 
     Attributes:
-        request: What was asked for.
         cancel: Whether its end was asked for.
         snapshot: What the state machine needs beside the record; empty for a job it never saw.
     """

@@ -77,11 +77,7 @@ class LogFollower:
 
 
 class PromisedPosition:
-    """What is kept of one log's position.
-
-    Args:
-        database: The data base's file.
-    """
+    """What is kept of one log's position."""
 
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + SUFFIX)

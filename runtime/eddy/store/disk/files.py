@@ -124,9 +124,6 @@ class DraftFile:
 class UnnamedDraft(DraftFile):
     """A draft that is not to be kept as a file: it has no name, so nothing of it stays where its process is killed.
     `path` is good for reading it, in this process, until it is dropped.
-
-    Args:
-        folder: Where its bytes lie.
     """
 
     def __init__(self, folder: Path) -> None:

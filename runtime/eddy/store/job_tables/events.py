@@ -31,11 +31,7 @@ def unknown_event_error(asked: int) -> UnknownCursor:
 
 
 class Events:
-    """The log of what happened to jobs.
-
-    Args:
-        db: Where it is kept.
-    """
+    """The log of what happened to jobs."""
 
     def __init__(self, db: Database, jobs: JobTable) -> None:
         self._db, self._jobs = db, jobs

@@ -25,8 +25,6 @@ class Holds:
     """Which jobs' outputs are held.
 
     Args:
-        db: Where that is kept.
-        numbers: How jobs are told.
         ledger: Of the bytes tenants keep; what they hold is booked in it.
     """
 

@@ -203,10 +203,6 @@ class DependencyIndex:
 class JobTable:
     """All jobs. What one of them is asked for names the tenant, so that one tenant never sees another's.
 
-    Args:
-        db: Where they are kept.
-        numbers: How jobs are told.
-
     Attributes:
         tally: How many have not ended, and how many have.
         awaited: Which of them others wait for that have not ended.

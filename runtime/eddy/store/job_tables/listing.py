@@ -142,11 +142,7 @@ class ListPage:
 
 
 class JobLists:
-    """Lists of jobs, page by page.
-
-    Args:
-        db: Where they are kept.
-    """
+    """Lists of jobs, page by page."""
 
     def __init__(self, db: Database, jobs: JobTable) -> None:
         self._db, self._jobs = db, jobs

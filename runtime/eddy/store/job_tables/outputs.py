@@ -140,13 +140,7 @@ def part_of(row: Iterable[object]) -> Part:
 
 
 class Outputs:
-    """What jobs leave: a file an output, and rows that say what is in it.
-
-    Args:
-        db: Where the rows are.
-        folder: Where the files are.
-        numbers: How jobs are told.
-    """
+    """What jobs leave: a file an output, and rows that say what is in it."""
 
     def __init__(self, db: Database, folder: Path, numbers: Numbers, jobs: JobTable) -> None:
         self.folder = folder

@@ -53,7 +53,6 @@ class Purge:
 
     Args:
         retention: Counts the bytes of their outputs.
-        outputs: The folder of these.
 
     Attributes:
         jobs_gone: Jobs that were purged since the start.

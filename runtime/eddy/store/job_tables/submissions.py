@@ -39,12 +39,7 @@ KnownKeys = dict[tuple[str, str], tuple[str, JobRecord]]
 
 
 class IdempotencyKeys:
-    """Keys that were used.
-
-    Args:
-        db: Where they are kept.
-        numbers: How jobs are told.
-    """
+    """Keys that were used."""
 
     def __init__(self, db: Database, numbers: Numbers, jobs: JobTable) -> None:
         self._db, self._numbers, self._jobs = db, numbers, jobs
@@ -93,8 +88,6 @@ class IdempotencyKeys:
         """The job a key names, where it was used for this very request.
 
         Args:
-            request: What is asked for.
-            body: Hash of its text.
             known: Hash of the text of the request it was used for.
 
         Raises:
@@ -115,8 +108,6 @@ class AdmissionChecks:
     """What is checked of every job before it is kept, whatever its kind.
 
     Args:
-        numbers: How jobs are told.
-        usage: What tenants used today.
         leased_s: Slot-seconds that a tenant's leases have left.
     """
 
@@ -268,7 +259,6 @@ class Submission:
     """A request that is ready to be kept.
 
     Attributes:
-        request: What is asked for.
         kind: Name of the job's kind.
         name: What its record has as its application; "" for the request's.
         items: How many items it has; 0 for the request's batch.
@@ -325,9 +315,6 @@ class Submissions:
     """What takes jobs in.
 
     Args:
-        db: Where they are kept.
-        numbers: How jobs are told.
-        usage: What tenants used today.
         leased_s: Slot-seconds that a tenant's leases have left.
     """
 

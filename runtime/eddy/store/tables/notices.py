@@ -84,7 +84,6 @@ class Notices:
     """All subscriptions, in memory as well, and their messages.
 
     Args:
-        db: Where they are kept.
         events: The log of jobs.
     """
 

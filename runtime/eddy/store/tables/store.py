@@ -119,7 +119,6 @@ class Store:
 
     Attributes:
         database: The file that all parts are in: whoever has committed without waiting waits for the disk there.
-        numbers: How jobs are told.
         damage: Records that were met and are not what was written.
         happened: What was written since it was last asked.
         keys, tenants: Who may ask, and within which bounds.

@@ -64,7 +64,6 @@ class BackupNote:
 
     Attributes:
         schema: Of its data base.
-        eddy: Version that took it.
         taken_unix_s: When.
         files: How many files, this note and the list of hashes left out.
         size_bytes: Of all of them.
