@@ -79,7 +79,6 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
 
     Args:
         folder: For what is kept.
-        what: It.
         take_back_s: Seconds for which the head leads before it takes anything from a board.
     """
 

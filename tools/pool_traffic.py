@@ -30,9 +30,6 @@ class Traffic(threading.Thread):
     """One tenant that puts, fetches and deletes blobs, one after another, until it is stopped.
 
     Args:
-        name: Of the tenant.
-        urls: Of the heads.
-        key: The tenant's.
         others_key: Of a tenant that has none of this.
         seed: Of what it does.
         wrong: Where it says what was wrong.

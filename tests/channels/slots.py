@@ -38,7 +38,6 @@ def transmit(
     """Send a message from slot 1, and listen in slot 0.
 
     Args:
-        profile: The board.
         sent: Bits, `MAX_BITS` at most.
         symbol_cycles: Cycles of each.
         one: What is read while a bit is 1; reads without end.

@@ -53,7 +53,6 @@ class Seen:
 
     Attributes:
         written: Bytes of inputs and outputs.
-        jobs: That ended.
         sizes: (bytes written, megabytes of the store's files, megabytes of this process).
     """
 

@@ -46,7 +46,6 @@ class Tenant:
     """A client and what it knows of its session.
 
     Attributes:
-        client: Of a tenant.
         draw: How much it asks for.
         ends: Of all commands so far, by code.
         lost: Sessions that the board has lost.

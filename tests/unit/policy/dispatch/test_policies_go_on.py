@@ -30,7 +30,6 @@ class Board:
 
     Args:
         chance: Draws jobs and what happens.
-        policy: Who decides.
     """
 
     def __init__(self, chance: random.Random, policy: DispatchPolicy) -> None:

@@ -99,7 +99,6 @@ class SlotOnItsWay:
     """A slot that is on its way from one tenant to another.
 
     Attributes:
-        tenant: For whom.
         job: From which job.
         task: From which of its tasks.
     """
@@ -166,7 +165,6 @@ class _Turn:
 
     Args:
         policy: Decides within a tenant.
-        view: The world.
     """
 
     def __init__(self, policy: DispatchPolicy, view: DispatchView) -> None:
@@ -449,7 +447,6 @@ class _Turn:
         """The slot that a tenant would be given first if no load were under way and no image had to be read; or None.
 
         Args:
-            tenant: Whose jobs.
             visible: Slots; a later one stands for an earlier one of its index.
             which: The slot that is asked about; None for any.
             only: The job that is asked about; None for any.
