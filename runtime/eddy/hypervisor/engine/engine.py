@@ -30,14 +30,13 @@ from eddy.host.memory_tuning import pause_collection
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.engine.board_events import BoardEvents
 from eddy.hypervisor.engine.commands import Commands
-from eddy.hypervisor.engine.lag_writer import LagWriter
 from eddy.hypervisor.engine.lease_keeper import LeaseKeeper
 from eddy.hypervisor.engine.output_writer import OutputWriter, Spawn, run_inline
 from eddy.hypervisor.engine.recovery import RecoveryResult, recover
 from eddy.hypervisor.engine.session_keeper import SessionKeeper
 from eddy.hypervisor.engine.status import slot_statuses
 from eddy.hypervisor.engine.step_commits import StepCommits
-from eddy.hypervisor.engine.time_accounts import TimeAccounts
+from eddy.hypervisor.engine.time_accounts import LagWriter, TimeAccounts
 from eddy.hypervisor.forecast.estimator_feed import EstimatorFeed
 from eddy.hypervisor.intake.admission_hold import AdmissionHold
 from eddy.hypervisor.intake.application_jobs import Admission, ApplicationJobs

@@ -19,9 +19,8 @@ from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.slots.config_port import ConfigurationPort
 from eddy.hypervisor.slots.memory import MemoryQueue
 from eddy.hypervisor.slots.pools import PoolState
-from eddy.hypervisor.slots.prefetch_planner import PrefetchPlanner
 from eddy.hypervisor.slots.residency import LIVE, Residency
-from eddy.hypervisor.slots.resident_images import ResidentImages
+from eddy.hypervisor.slots.resident_images import PrefetchPlanner, ResidentImages
 from eddy.policy.price.view import PricePolicy
 
 

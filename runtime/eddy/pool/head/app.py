@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import structlog
@@ -23,15 +24,16 @@ from eddy.api.http.connections import ConnectionLimits
 from eddy.api.http.request_checks import RequestChecks
 from eddy.api.http.request_log import Metrics, RequestLogMiddleware
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
+from eddy.host.distribution import version
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.connection.credentials import PoolUnreachable
 from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, UNDONE, translate_refusal
+from eddy.pool.connection.streams import HEADS
 from eddy.pool.connection.tasks import ended, run_forever
 from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.head.figures import PoolFigures
 from eddy.pool.head.output_collector import OutputCollector
 from eddy.pool.head.record_collector import RecordCollector
-from eddy.pool.head.roll_call import RollCall
 from eddy.pool.head.stream_keeper import StreamMonitor
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
@@ -64,6 +66,25 @@ from eddy.pool.routes.open_transfers import OpenTransfers
 from eddy.store.db.bounds import JobBounds
 from eddy.store.db.numbers import Numbers
 from eddy.web import dashboard
+
+
+class RollCall:
+    """One head's answers."""
+
+    def __init__(self, link: Link, name: str) -> None:
+        self._link, self._name = link, name
+
+    async def run(self) -> None:
+        """Answer until cancelled."""
+        asked = await self._link.nats.subscribe(HEADS)
+        try:
+            async for message in asked.messages:
+                with contextlib.suppress(*UNDONE):
+                    await message.respond(json.dumps({"name": self._name, "release": version()}).encode())
+        finally:
+            with contextlib.suppress(*UNDONE):
+                await asked.unsubscribe()
+
 
 _log = structlog.get_logger("eddy.pool")
 REFUSED_S = 0.25

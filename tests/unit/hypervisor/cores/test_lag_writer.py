@@ -12,7 +12,7 @@ from cores_kit import add_request, description, engine_over, manifest, tenants
 from eddy.board.model.model import ModelBoard
 from eddy.board.model.model_images import model_images
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.engine.lag_writer import MAX_TENANTS, LagWriter
+from eddy.hypervisor.engine.time_accounts import MAX_TENANTS, LagWriter
 from eddy.store import Store
 from eddy.store.tables.removal import LAGS
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from eddy.core.errors import StorageFull
 from eddy.hypervisor.engine import loop
-from eddy.hypervisor.engine.lag_writer import LagWriter
 from eddy.hypervisor.engine.loop import Hypervisor
-from eddy.hypervisor.engine.time_accounts import ACCOUNT_S, TimeAccounts
+from eddy.hypervisor.engine.time_accounts import ACCOUNT_S, LagWriter, TimeAccounts
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store

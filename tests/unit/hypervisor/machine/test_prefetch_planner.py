@@ -7,8 +7,7 @@ import pytest
 from eddy.core.slots import Pool
 from eddy.hypervisor.jobs.slot import MachineSlot
 from eddy.hypervisor.slots.pools import PoolState
-from eddy.hypervisor.slots.prefetch_planner import PrefetchPlanner
-from eddy.hypervisor.slots.resident_images import ResidentImages
+from eddy.hypervisor.slots.resident_images import PrefetchPlanner, ResidentImages
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from machine_kit import FITS, ONE, TWO
 
