@@ -205,6 +205,8 @@ def transmit(
     """Send a message from core 1 in context 1, and listen on core 0 in context 0.
 
     Args:
+        pair: What both do.
+        dram: The memory.
         sent: Bits.
         symbol_cycles: Cycles of each.
         probe_cycle: Cycle of the listener in each symbol at which it looks, where it looks once.

@@ -90,8 +90,10 @@ def levels(heard: ListenerAccesses, first_cycle: float, symbol_cycles: float, sy
     of them, and a symbol without any has a level too.
 
     Args:
+        heard: The listener's accesses.
         first_cycle: Where the first symbol begins.
         symbol_cycles: Cycles of one.
+        symbols: How many.
 
     Returns:
         Cycles, by symbol.
@@ -109,6 +111,7 @@ def receive(
     """Decode a message, and compare it with what was sent.
 
     Args:
+        heard: The listener's accesses.
         sent: The message; its preamble is used to decode, its payload only to compare.
         symbol_cycles: Cycles of a symbol.
         latest_cycle: Where the message begins at the latest.

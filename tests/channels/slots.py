@@ -23,7 +23,7 @@ LISTENS = Traffic(1, directions=READ, stride=8, under_way=1)
 """A word at a time, each asked for when the one before has come."""
 LATEST_CYCLE = 2_000
 """Cycles of the listener in which the message has begun."""
-MAX_BITS = 1024
+MOST_BITS = 1024
 """Of a message."""
 _SYMBOL, _FROM, _MESSAGE, _SHOW, _SHOWN = 0x2C, 0x38, 0x40, 0xC0, 16
 
@@ -38,7 +38,8 @@ def transmit(
     """Send a message from slot 1, and listen in slot 0.
 
     Args:
-        sent: Bits, `MAX_BITS` at most.
+        profile: The board.
+        sent: Bits, `MOST_BITS` at most.
         symbol_cycles: Cycles of each.
         one: What is read while a bit is 1; reads without end.
         beside: What a third slot does all the while; None: nothing.
@@ -46,7 +47,7 @@ def transmit(
     Returns:
         The listener's reads, by cycles from its start on.
     """
-    padded = np.zeros(MAX_BITS, np.uint8)
+    padded = np.zeros(MOST_BITS, np.uint8)
     padded[: sent.size] = sent
     words = np.packbits(padded, bitorder="little").view("<u4")
     with SimBoard(profile) as board:

@@ -51,9 +51,11 @@ class Channel:
     """A way from one tenant to another.
 
     Attributes:
+        name: What is printed.
         symbols: Cycles of a symbol that are tried.
         latest_cycle: Cycles of the listener in which a message has begun.
         send: Sends a message with symbols of so many cycles.
+        payload_bits: Of a message.
         messages: How many are sent; errors of all are counted together.
     """
 

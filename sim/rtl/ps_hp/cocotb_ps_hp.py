@@ -21,7 +21,7 @@ from cocotb.triggers import ClockCycles, FallingEdge, Timer
 SLOTS = [slot << 4 for slot in range(10)]
 FETCHES = list(range(16))
 EVERY = list(range(256))
-MAX_UNDER_WAY = 15
+MOST_UNDER_WAY = 15
 CLEARING_CYCLES = 64
 NON_SECURE_DATA, NON_CACHEABLE = 0b010, 0b0011
 
@@ -261,7 +261,7 @@ async def a_table_entry_fills_and_empties(dut: Any) -> None:
     bench.plan([0x50], 100)
     for _ in range(CLEARING_CYCLES + 100):
         await bench.cycle(Flow(answer=0.0))
-    assert bench.most_under_way == MAX_UNDER_WAY
+    assert bench.most_under_way == MOST_UNDER_WAY
     await bench.until_done(Flow(), 20_000)
 
 
@@ -273,7 +273,7 @@ async def what_the_shell_uses_never_waits(dut: Any, ids: list[int]) -> None:
     await bench.start()
     for _ in range(CLEARING_CYCLES + 1):
         await bench.cycle(Flow())
-    for _ in range(MAX_UNDER_WAY):
+    for _ in range(MOST_UNDER_WAY):
         for id in ids:
             for side in ("aw", "ar"):
                 bench.next_addr += 4096
@@ -282,7 +282,7 @@ async def what_the_shell_uses_never_waits(dut: Any, ids: list[int]) -> None:
                     bench.to_write.append((bench.to_ask[side][-1].word(0), 1))
                     bench.expected.append(bench.to_write[-1])
     before = bench.held_back
-    for _ in range(2 * MAX_UNDER_WAY * len(ids)):
+    for _ in range(2 * MOST_UNDER_WAY * len(ids)):
         await bench.cycle(Flow(answer=0.0))
     assert not any(bench.to_ask.values())
     assert bench.held_back == before

@@ -18,7 +18,7 @@ from eddy.gpu.programs.layout import LINE_BYTES
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.programs.signature import Kernel
 
-MAX_ITEMS = (1 << 32) - 1
+MOST_ITEMS = (1 << 32) - 1
 """Items with those that fill up the last strip, at most: what a word counts."""
 _SHORT, _LONG = 12.0, 100.0
 """Instructions of an item without loops and with, guessed."""
@@ -157,7 +157,7 @@ def _walks(shape: ClusterShape, sizes: Sequence[int], kernel: Kernel) -> Iterato
         ways = [Walk(1, side, y, x, z, lanes, together), Walk(2, side, z, x, y, lanes, together)][: kernel.ids - 1]
         if not kernel.one_way and shape.warps % side == 0 and y % side == 0:
             ways.append(Walk(0, side, x, y, z, lanes, together))
-        yield from (walk for walk in ways if lanes % side == 0 and walk.items <= MAX_ITEMS)
+        yield from (walk for walk in ways if lanes % side == 0 and walk.items <= MOST_ITEMS)
 
 
 def _cost(shape: ClusterShape, walk: Walk, kernel: Kernel) -> float:
