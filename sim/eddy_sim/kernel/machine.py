@@ -34,7 +34,7 @@ from eddy_sim.kernel.xrt import Calls, Xrt
 
 MEM_BYTES = 1 << 40
 """Size of the faked /dev/mem: all that a Cortex-A53 can address."""
-_MIN_S, _MAX_S = 20e-6, 20e-3
+_LEAST_S, _MOST_S = 20e-6, 20e-3
 """Board time that passes between two looks at who asks."""
 _TURN_S = 1e-3
 """Wall time that this should take at most."""
@@ -90,15 +90,15 @@ class BoardMachine:
         """Answer until the process that started this one lets go of standard input."""
         running = [True]
         self._watch(sys.stdin.fileno(), running.clear)
-        board, before_s, most_s = self._fabric.board, time.monotonic(), _MIN_S
+        board, before_s, most_s = self._fabric.board, time.monotonic(), _LEAST_S
         while running:
-            for key, _ in self._selector.select(_MIN_S if most_s > _MIN_S else 0.0):
+            for key, _ in self._selector.select(_LEAST_S if most_s > _LEAST_S else 0.0):
                 key.data()
             now_s = time.monotonic()
             board.step_until(board.now_s + min(most_s, now_s - before_s), StopReason.IRQ)
             self._ring()
             # A board at work takes longer to simulate than the time that passes on it; whoever asks must not wait long.
-            most_s = min(2 * most_s, _MAX_S) if time.monotonic() - now_s < _TURN_S else max(most_s / 2, _MIN_S)
+            most_s = min(2 * most_s, _MOST_S) if time.monotonic() - now_s < _TURN_S else max(most_s / 2, _LEAST_S)
             before_s = now_s
 
     def _watch(self, descriptor: int, then: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ from eddy.core.errors import Conflict, EddyError, NotFound
 
 PIECE_BYTES = 512 << 10
 """Bytes of memory that one request moves."""
-MAX_SILENCE_S = 30.0
+MOST_SILENCE_S = 30.0
 """Wall seconds between two signs of life, at most; fewer where the lease ends after less silence."""
 
 
@@ -37,7 +37,7 @@ class LeaseHolder:
             why = self.lease["cause"] or f"it is {self.lease['state']}"
             raise Conflict(f"Lease {name} cannot be driven: {why}. `eddy leases` says more.", field="lease")
         self._ended = threading.Event()
-        pause_s = min(MAX_SILENCE_S, self.lease["idle_limit_s"] / 4)
+        pause_s = min(MOST_SILENCE_S, self.lease["idle_limit_s"] / 4)
         threading.Thread(target=_stay, args=(weakref.ref(self), self._ended, pause_s), daemon=True).start()
         weakref.finalize(self, self._ended.set)
 

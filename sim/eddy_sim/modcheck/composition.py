@@ -186,7 +186,7 @@ class Composition:
         port = Port(ModuleInstance(self._model, 1))
         port.reset(RESET_CYCLES, Memory(0))
         secrets = list(work.directed(manifest, random.Random(1), _values(self._literals)))
-        for secret in random.Random(2).sample(secrets, min(len(secrets), work.MAX_DIRECTED)):
+        for secret in random.Random(2).sample(secrets, min(len(secrets), work.MOST_DIRECTED)):
             with contextlib.suppress(ModuleUnresponsive):
                 self._leave(port, secret)
                 if work.settle(port, manifest):

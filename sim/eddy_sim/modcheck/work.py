@@ -28,11 +28,11 @@ GRACE_CYCLES = RUN_CYCLES // 2
 """How much longer a run may take after other runs than the first of all, where that ended in time."""
 SECRET_CYCLES = 1_500
 """How long a secret's job may take before it is cut off."""
-MAX_DIRECTED = 28
+MOST_DIRECTED = 28
 """Of more directed secrets, each past gets a sample."""
 SETTLE_READS = 2_000
 """How often a run is asked whether it has ended before it counts as endless."""
-MAX_VALUES = 4
+MOST_VALUES = 4
 """Of more given values, each argument takes a sample."""
 LOOKS = 10
 """Looks with other arguments, on any values: what the designer did not think of is read as it was left."""
@@ -94,7 +94,7 @@ def secrets(manifest: ModuleManifest, seed: int, values: Sequence[int] = ()) -> 
     """
     rng = random.Random(seed)
     found = list(directed(manifest, rng, values))
-    found = rng.sample(found, min(len(found), MAX_DIRECTED))
+    found = rng.sample(found, min(len(found), MOST_DIRECTED))
     found += [_random(manifest, rng, number, values) for number in range(12)]
     rng.shuffle(found)
     return found
@@ -110,7 +110,7 @@ def directed(manifest: ModuleManifest, rng: random.Random, values: Sequence[int]
             continue
         value = base[register.name]
         tries = {0, 1, value + 1, max(value - 1, 0), *(value << k for k in range(1, 12, 2)), rng.getrandbits(32)}
-        tries |= set(rng.sample(values, min(len(values), MAX_VALUES)))
+        tries |= set(rng.sample(values, min(len(values), MOST_VALUES)))
         for other in sorted(tries - {value}):
             name = f"{register.name} = {other}"
             yield _job(manifest, name, base | {register.name: other & 0xFFFF_FFFF}, Memory(rng.getrandbits(20)))
