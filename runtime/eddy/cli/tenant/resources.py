@@ -74,5 +74,5 @@ def slots(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
 def phase_of(slot: Mapping[str, Any]) -> str:
     """What a slot does, in a word or two."""
     if not slot.get("drained"):
-        return str(slot["phase"])
+        return "leased" if slot.get("leased") else str(slot["phase"])
     return "drained" if slot["phase"] in ("empty", "idle", "faulted") else "draining"

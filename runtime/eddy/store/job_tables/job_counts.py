@@ -10,6 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from eddy.core.jobs import JobState
 
+_RANKS = dict.fromkeys((JobState.RUNNING.value, JobState.RECONFIGURING.value, JobState.DRAINING.value), 0) | {
+    JobState.QUEUED.value: 2
+}
+
 
 class JobCounts:
     """Jobs that have not ended, by tenant and by state; and how many have ended, by tenant.
@@ -84,10 +88,13 @@ class JobCounts:
                 del self._tenants[tenant]
         return tenant
 
-    def oldest(self, tenant: str | None, limit: int) -> list[int]:
-        """Ids of jobs that have not ended, oldest first: those of a tenant, or of None for everyone's."""
-        known = (job for job, (whose, _) in list(self._jobs.items()) if tenant is None or whose == tenant)
-        return heapq.nsmallest(limit, known)
+    def foremost(self, tenant: str | None, limit: int) -> list[int]:
+        """Ids of jobs that have not ended: those in a slot, then those that have begun, then those in the queue, the
+        oldest first of each; of a tenant, or of None for everyone's."""
+        known = (
+            (_RANKS.get(state, 1), job) for job, (whose, state) in list(self._jobs.items()) if tenant in (None, whose)
+        )
+        return [job for _, job in heapq.nsmallest(limit, known)]
 
     def by_tenant(self) -> dict[str, dict[str, int]]:
         """Jobs by state of every tenant that has some, by its name."""

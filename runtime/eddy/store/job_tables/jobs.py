@@ -208,16 +208,17 @@ class JobTable:
         return str(row["body"])
 
     def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
-        """Jobs that have not ended, oldest first; damaged ones are left out.
+        """Jobs that have not ended: those in a slot, then those that have begun, then those in the queue, the oldest
+        first of each; damaged ones are left out.
 
         Args:
             tenant: Whose; None for everyone's (operators).
             limit: At most this many.
         """
-        wanted = self.tally.oldest(tenant, limit)
+        wanted = self.tally.foremost(tenant, limit)
         marks = ", ".join("?" * len(wanted))
-        rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
-        return tuple(self.read_records(rows))
+        rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE id IN ({marks})", *wanted)
+        return tuple(sorted(self.read_records(rows), key=lambda record: wanted.index(record.id)))
 
     def unfinished_of(self, tenant: str) -> list[int]:
         """Ids of a tenant's jobs that have not ended, oldest first, as their rows say it."""
