@@ -131,7 +131,7 @@ async function fill(id, refresh) {
     table("", [
       { title: "It", of: ([name]) => name },
       { title: "Board time", bare: true, number: true, of: ([, value]) => duration(value) },
-    ], parts, "Nothing has happened yet.", true),
+    ], parts, "", true),
     counters(job.kernel),
   ];
   // Meanwhile another job may have been opened.

@@ -47,7 +47,6 @@ function draw(state, market) {
     at("legend").replaceChildren(...legend(state));
     redraw(at("slots"), slots(state));
   }
-  at("slots").parentElement.classList.toggle("wide", state.operator);
   at("operate-section").hidden = !state.operator;
   at("metrics").hidden = !state.operator;
   if (state.operator) {
@@ -82,7 +81,7 @@ function work(state) {
       parts([["drained", counted(state.slots, (slot) => slot.drained)], ["leased", counted(state.slots, (slot) => slot.leased && !slot.drained)],
         ["faulted", counted(state.slots, (slot) => slot.phase === "faulted" && !slot.drained)]])];
   const figures = [["Jobs begun", String(underWay(state) - waiting), parts(begun)], ["Jobs in the queue", String(waiting), ""], places,
-    [`Failed, of the last ${state.ended.length}`, state.ended.length ? element("a", { href: "#/jobs?state=failed" }, String(failed)) : "-", ""]];
+    [`Failed, of the last ${state.ended.length}`, state.ended.length ? element("a", { href: "#/jobs?state=failed", "aria-label": `${failed} failed: show failed jobs` }, String(failed)) : "-", ""]];
   return figures.map(([name, value, made]) => element("div", {}, element("dt", {}, name), element("dd", {}, value), made ? element("dd", { class: "part" }, made) : null));
 }
 
@@ -172,7 +171,7 @@ function sessions(state) {
 }
 
 function prices(market) {
-  const number = (value) => (value === null || value === undefined ? "-" : Number(value).toPrecision(3));
+  const number = (value) => (value === null || value === undefined ? "-" : String(Number(Number(value).toPrecision(3))));
   const place = (each) => (each.board === undefined ? `slot ${each.slot}` : `${each.board}, slot ${each.slot}`);
   const me = market.me || {}, mine = new Map((me.shares || []).map((share) => [place(share), share]));
   const figures = [["Your weight", me.weight], ["Your parallel fraction F", me.parallel_fraction], ["Speedup promised", me.promised_speedup || null],
@@ -222,8 +221,8 @@ async function refresh() {
 
 // The server does not answer: what is shown stays, and says of when it is.
 function gone() {
-  const since = answered === null ? "" : ` since ${answered.toLocaleTimeString()}; what is shown is of then`;
-  const text = `The server at ${location.host} does not answer${since}. This page goes on trying.`;
+  const silent = answered === null ? "does not answer" : `has not answered since ${answered.toLocaleTimeString()}; what is shown is of then`;
+  const text = `The server at ${location.host} ${silent}. This page goes on trying.`;
   if (at("away").textContent !== text) at("away").textContent = text;
   at("away").hidden = false;
 }
