@@ -244,6 +244,20 @@ def test_the_operator_adds_a_tenant_bounds_it_and_makes_a_key(browser: Browser, 
     assert said + said_of_other == []
 
 
+def test_what_is_no_picture_is_not_offered_as_one(browser: Browser, server: Server) -> None:
+    page, said = opened(browser, server, "submit")
+    for application, field, is_picture in (
+        ("rendering", "triangles", False),
+        ("digit_recognition", "digits", False),
+        ("image_compression", "image", True),
+    ):
+        page.get_by_label("Application", exact=True).select_option(application)
+        hint = page.locator(f"#submit-input-{field}-hint")
+        expect(hint).to_contain_text("values of uint8")
+        assert ("picture" in hint.inner_text()) is is_picture, application
+    assert said == []
+
+
 def test_a_kernel_is_written_and_run(browser: Browser, server: Server) -> None:
     page, said = opened(browser, server, "submit", key=tenant_key(server, "barbara"))
     page.get_by_label("OpenCL C").fill(KERNEL)

@@ -157,8 +157,8 @@ class BoardTime(TypedDict):
     """Charged before, while the board had more slots or fewer; 0 where it never had."""
 
 
-class Buffer(TypedDict):
-    """A named buffer of an application."""
+class _Buffer(TypedDict):
+    """What every `Buffer` has."""
 
     name: str
     """Unique in the application."""
@@ -172,6 +172,13 @@ class Buffer(TypedDict):
     """Shape of one item's array."""
     shipped: bool
     """A constant the package brings; it may be left out of a submission."""
+
+
+class Buffer(_Buffer, total=False):
+    """A named buffer of an application."""
+
+    picture: bool
+    """Whether it is a tile of a picture in grey levels."""
 
 
 BufferRole = Literal["input", "output", "intermediate", "constant"]

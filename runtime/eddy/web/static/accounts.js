@@ -83,8 +83,8 @@ function audit(entries) {
   return table(`The latest ${entries.length} changes, newest first. The command eddy audit verify checks that none was edited.`, [
     { title: "No.", of: (entry) => String(entry.seq) },
     { title: "When", of: (entry) => moment(entry.at_unix_s) },
-    { title: "Who", of: (entry) => entry.actor },
-    { title: "Key", of: (entry) => entry.key },
+    { title: "Who", of: (entry) => entry.actor || "the server" },
+    { title: "Key", of: (entry) => entry.key || "-" },
     { title: "What", of: (entry) => entry.action },
     { title: "With", of: (entry) => Object.entries(entry.facts).map(([name, value]) => fact(name, value)).join("; ") },
   ], [...entries].reverse(), "Nothing was changed yet.");

@@ -43,7 +43,7 @@ export function withdraw() {
 const row = (id, title, ...content) => element("p", {}, element("label", { for: id }, title), ...content);
 const chosen = () => apps.find((app) => app.name === at("submit-application").value);
 const wanted = (app) => app.buffers.filter((buffer) => buffer.role === "input" || (buffer.role === "constant" && !buffer.shipped));
-const isPicture = (buffer) => buffer.role === "input" && buffer.shape.length === 2 && /^\|?u1$/.test(buffer.dtype);
+const isPicture = (buffer) => buffer.role === "input" && buffer.picture;
 
 // A type as people know it: `<f4` is float32.
 function valued(dtype) {
