@@ -44,8 +44,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         now = int(time.time())
         for minute in range(0, 7 * 1440, 7):
             load = 1 + np.sin(minute / 90)
+            shares = {"ada": 0.7 * load, "grace": 0.3 * load}
             running.store.samples.add(
-                Sample(now - 60 * minute, 4, load, load, 3 * load, 12, 1, {"3": 0.4 + load / 9}, 45 + load)
+                Sample(now - 60 * minute, 4, load, load, 3 * load, 12, 1, {"3": 0.4 + load / 9}, 45 + load, shares)
             )
         for name in ("ada", "grace"):
             with Client(running.url, key_of(running)) as client:
@@ -108,7 +109,8 @@ def test_the_work_is_above_the_fold_and_hours_are_shown(browser: Browser, server
         assert box is not None
         assert box["y"] + box["height"] < 800, place
     charts = page.locator("#history figure")
-    expect(charts).to_have_count(5)
+    expect(charts).to_have_count(6)
+    expect(charts.filter(has_text="Slots by tenant")).to_contain_text(re.compile("ada: .*grace: "))
     first = charts.locator("svg[role=img]").first
     expect(first).to_have_attribute("aria-label", re.compile("Slots in use, 6 h: now busy .*; up to [12]"))
     page.get_by_role("button", name="1 week").click()
