@@ -30,7 +30,6 @@ from eddy.store.db.rows import (
     record_of,
 )
 
-
 _RANKS = dict.fromkeys((JobState.RUNNING.value, JobState.RECONFIGURING.value, JobState.DRAINING.value), 0) | {
     JobState.QUEUED.value: 2
 }
