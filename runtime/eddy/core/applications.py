@@ -38,6 +38,7 @@ class BufferSpec:
         bytes: Size in bytes of one item's buffer.
         dtype: numpy dtype string of the elements, e.g. ``"u1"``, ``"<i2"``.
         shape: Shape of one item's array; its product times the item size of `dtype` is `bytes`.
+        picture: Whether it is a tile of a picture in grey levels: people may give and see it as one.
     """
 
     name: str
@@ -45,6 +46,7 @@ class BufferSpec:
     bytes: int
     dtype: str
     shape: tuple[int, ...]
+    picture: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from eddy.core.jobs import TRANSITIONS, JobState
 from eddy.core.records import APPLICATION, KERNEL, JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.store import Store
-from eddy.store.board_tables.samples import KEPT_S, Sample, mean_of, thin_out
+from eddy.store.board_tables.samples import KEPT_S, TENANTS, Sample, mean_of, thin_out
 from eddy.store.db.rows import Commit, ItemOutput, dump_request, load_request
 from eddy.store.db.schema import MIGRATIONS, SchemaTooNew
 from eddy.store.job_tables.jobs import state_before
@@ -261,6 +261,15 @@ def test_a_mean_adds_up_what_ended_and_keeps_the_highest_temperature() -> None:
     assert (found.unix_s, found.busy, found.waiting) == (BEGIN + 120, 1.0, 1.0)
     assert (found.ended, found.failed, found.celsius) == (9, 3, 52.5)
     assert found.prices == {"0": 2.5 / 3}, "of slots that are there now"
+
+
+def test_a_mean_of_shares_is_over_all_the_time_and_of_the_largest() -> None:
+    found = mean_of(
+        [sample(0, shares={"ada": 1.5, "grace": 0.5}), sample(1, shares={"ada": 0.5}), sample(2), sample(3)]
+    )
+    assert found.shares == {"ada": 0.5, "grace": 0.125}, "a tenant that had nothing had nothing"
+    many = {f"tenant{number}": float(number) for number in range(2 * TENANTS)}
+    assert sorted(mean_of([sample(0, shares=many)]).shares.values()) == [float(TENANTS + n) for n in range(TENANTS)]
 
 
 def test_more_than_asked_for_are_thinned_out_over_equal_times_and_lose_no_job() -> None:
