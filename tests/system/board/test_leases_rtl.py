@@ -4,6 +4,7 @@ attacker."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pynq
 import pytest
 from certificate_kit import make_certificate
 from eddy.api.service.server import Server, ServerSettings
@@ -20,6 +22,7 @@ from eddy.board.images import signing
 from eddy.client import Client
 from eddy.core.errors import BoardFault, Conflict, ImageRefused
 from eddy.core.leases import LeaseRules
+from eddy_sim.boards.faults import Behaviour, rogue
 from eddy_sim.design.bitstreams import list_or_build
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("pynq")]
@@ -91,11 +94,48 @@ def test_two_holders_and_jobs_at_once_and_an_attacker_harms_nobody(server: Serve
             *leases["bob"]["slots"],
         }
         attacked(ada, leases["ada"], leases["bob"])
+        holds_attackers(ada, leases["ada"], bob, leases["bob"])
         again = run_script(server, bob, leases["bob"], tmp_path / "again")
         out, said = again.communicate(timeout=1200)
         assert (again.returncode, out.split()[:1]) == (0, ["800"]), said
         assert ada.lease(leases["ada"]["lease"])["state"] == "active"
         loads_its_own(ada, leases["ada"], bob, leases["bob"], tmp_path)
+
+
+ATTACKERS = {
+    Behaviour.WRITE_OUTSIDE: "window",
+    Behaviour.READ_OUTSIDE: "window",
+    Behaviour.FLOOD_WRITE: "window",
+    Behaviour.ILLEGAL_BURST: "slot ",
+    Behaviour.STALL_WRITE: "slot ",
+    Behaviour.SILENT: "slot ",
+    Behaviour.INTERRUPT: "",
+}
+"""Modules that attack, and what is said of the slot they were in; "" where it need not be closed."""
+
+
+def holds_attackers(ada: Client, mine: Any, bob: Client, other: Any) -> None:
+    """Have each attacking module in a held slot, aimed at the memory of another holder, who sees nothing of it."""
+    name, token, theirs = mine["lease"], mine["token"], bob.lease(other["lease"])
+    marked = b"\xa5" * 65536
+    bob.write_lease_memory(other["lease"], other["token"], 0, marked)
+    bob.load_leased(other["lease"], other["token"], "dct")
+    (slot,) = mine["slots"]
+    for behaviour, said in ATTACKERS.items():
+        pynq.Device.active_device.inject(slot, rogue(behaviour))
+        found = ada.load_leased(name, token, "dct")
+        while found["loading"]:
+            found = ada.lease(name, wait_s=20.0)
+        assert [*found["holds"].values()] == ["dct"], (behaviour, found["said"])
+        target = theirs["memory_address"]
+        with contextlib.suppress(BoardFault, Conflict):
+            ada.access_registers(name, token, [(0x10, target), (0x14, 0), (0x00, 1)])
+            for _ in range(40):
+                ada.access_registers(name, token, [(0x00, None)] * 8)
+        assert said in ada.lease(name)["said"], behaviour
+        bob.access_registers(other["lease"], other["token"], [(0x10, 4096 + slot)])
+        assert bob.access_registers(other["lease"], other["token"], [(0x10, None)])["values"] == [4096 + slot]
+        assert bob.read_lease_memory(other["lease"], other["token"], 0, len(marked)) == marked, behaviour
 
 
 OWN_TREE = """

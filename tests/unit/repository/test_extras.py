@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Every extra that somebody may install is on the page that says what there is, in `all`, and has its contents listed."""
+"""Every extra that one may install is on the page that says what there is, in `all`, and has its contents listed."""
 
 from __future__ import annotations
 
