@@ -22,7 +22,7 @@ from eddy.board.images.signing import Trust
 from eddy.board.images.tenant_images import HANDOFF
 from eddy.board.model.model import SHELL as MODEL_SHELL
 from eddy.board.model.model import ModelBoard
-from eddy.board.port.port import READY, EventKind, SlotPhase
+from eddy.board.port.port import READY, EventKind, Preparation, SlotPhase
 from eddy.board.port.profile import load_profile
 from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import ImageRefused, NotFound
@@ -229,7 +229,12 @@ def test_what_prepares_a_load_is_told_the_file_of_an_own_image(tmp_path: Path) -
     board = found.harness.board
     assert isinstance(board, PynqBoard)
     asked: list[str] = []
-    board._preparer = lambda module: (asked.append(module), READY)[1]
+
+    def prepare(module: str) -> Preparation:
+        asked.append(module)
+        return READY
+
+    board._preparer = prepare
     image, data = found.made()
     board.take_image(image, "ada", data)
     assert board.prepare("gamma").ready
