@@ -34,7 +34,7 @@ SIMULATING = ("3.10", "3.11", "3.12")
 """Pythons that there is PYNQ for."""
 LEVELS = {"client": "", "serve": "serve", "sim": "demo"}
 """How far a walk goes, and the extra it needs."""
-SHIPPED_WITH = ("", "serve", "pool", "s3", "kernels", "otel", "studies", "board", "sim", "demo", "all")
+SHIPPED_WITH = ("", "serve", "pool", "s3", "kernels", "otel", "oidc", "studies", "board", "sim", "demo", "all")
 """Extras whose licences are judged; `module` and `dev` bring what one develops with, and nobody is served with."""
 BUILDERS = ("build",)
 SUITES = {"bookworm": "3.11", "trixie": "3.13", "sid": "3.14"}

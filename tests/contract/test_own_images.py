@@ -19,9 +19,10 @@ from contract.images import make_image
 from eddy.board.images import signing
 from eddy.board.images.image_files import image_of
 from eddy.board.images.signing import Trust
+from eddy.board.images.tenant_images import HANDOFF
 from eddy.board.model.model import SHELL as MODEL_SHELL
 from eddy.board.model.model import ModelBoard
-from eddy.board.port.port import EventKind, SlotPhase
+from eddy.board.port.port import READY, EventKind, Preparation, SlotPhase
 from eddy.board.port.profile import load_profile
 from eddy.board.pynq.pynq import PynqBoard
 from eddy.core.errors import ImageRefused, NotFound
@@ -213,3 +214,32 @@ def test_on_the_rtl_a_module_that_the_board_does_not_offer(tmp_path: Path) -> No
         harness.board.close(0)
     finally:
         harness.close()
+
+
+def test_pynq_reads_the_metadata_beside_an_image(tmp_path: Path) -> None:
+    """PYNQ loads no partial bitstream without; and finds none of the tenant's in it."""
+    hwh_parser = pytest.importorskip("pynq.pl_server.hwh_parser")
+    (tmp_path / "own.hwh").write_bytes(HANDOFF)
+    parser = hwh_parser._HWHUltrascale(str(tmp_path / "own.hwh"))
+    assert (parser.partial, parser.ip_dict, parser.interrupt_pins) == (True, {}, {})
+
+
+def test_what_prepares_a_load_is_told_the_file_of_an_own_image(tmp_path: Path) -> None:
+    found = Lab(fake(tmp_path, trust=trust_of(tmp_path)), tmp_path, SHELL, "gamma")
+    board = found.harness.board
+    assert isinstance(board, PynqBoard)
+    asked: list[str] = []
+
+    def prepare(module: str) -> Preparation:
+        asked.append(module)
+        return READY
+
+    board._preparer = prepare
+    image, data = found.made()
+    board.take_image(image, "ada", data)
+    assert board.prepare("gamma").ready
+    assert board.prepare(image.sha256).ready
+    assert asked[0] == "gamma"
+    assert Path(asked[1]).read_bytes() == data
+    assert Path(asked[1]).with_suffix(".hwh").read_bytes() == HANDOFF
+    found.harness.close()

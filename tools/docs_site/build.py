@@ -29,7 +29,7 @@ from docs_site.scripts import put_scripts
 from docs_site.staging import FOLDERS, StagedPages, page_title
 
 ROOT = Path(__file__).resolve().parents[2]
-MUST_BE_FOUND = {"drain": "how-to/operate", "F": "reference/glossary", "lease": "explanations/pool"}
+MUST_BE_FOUND = {"drain": "how-to/operate", "F": "reference/glossary", "lease": "how-to/lease-a-slot"}
 """Words that people look for, and a page that search must have them on."""
 
 

@@ -28,8 +28,12 @@ FOLDERS = {
     "decisions": ("Decisions", "Why a choice was made, and what was tried and dropped."),
 }
 
-BOOSTED = {"reference/glossary.md": 3, "explanations/parallel-fraction.md": 8, "how-to/operate.md": 3, "overview.md": 2}
-"""Pages that search lists before others with the same word."""
+BOOSTED = {
+    **{"reference/glossary.md": 3, "explanations/parallel-fraction.md": 8, "how-to/operate.md": 8, "overview.md": 2},
+    **{"how-to/lease-a-slot.md": 8, "how-to": 3, "tutorials": 3},
+}
+"""Pages, and folders of pages, that search lists before others with the same word: what one does comes before how it is
+made."""
 
 
 class StagedPages:
@@ -76,7 +80,7 @@ class StagedPages:
         target = self.folder / placed
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.suffix == ".md":
-            boost = BOOSTED.get(placed.as_posix())
+            boost = BOOSTED.get(placed.as_posix(), BOOSTED.get(placed.parts[0]))
             head = f"---\nsearch:\n  boost: {boost}\n---\n\n" if boost else ""
             target.write_text(head + self.rewrite(source.read_text(encoding="utf-8"), source), encoding="utf-8")
         elif source.suffix == ".ipynb":

@@ -103,10 +103,15 @@ def describe() -> str:
 
 def source_tree() -> Path:
     """The folder with `hw/` and `bitstreams/`: what `EDDY_TREE` names, or the clone this is of, or what is shipped."""
-    given = os.environ.get("EDDY_TREE")
+    given = named_tree()
     if given:
         return Path(given).expanduser().resolve()
     return CLONE if (CLONE / MARK).is_file() else SHIPPED
+
+
+def named_tree() -> str:
+    """The source tree that the environment names; "" where it names none."""
+    return os.environ.get("EDDY_TREE", "")
 
 
 def build_folder() -> Path:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from eddy.board.port.port import Preparation
 from eddy.board.port.profile import Profile
 from eddy.core.errors import ConfigurationFailed, EddyError, InvalidRequest
 from eddy.packages.manifests import load_module_manifest
@@ -19,7 +20,8 @@ from eddy.packages.modules import ModuleManifest
 
 from eddy_sim.boards.faults import LoadFault
 from eddy_sim.boards.image_sink import ArrivedImage, ArrivingImage
-from eddy_sim.design import bitfile, build
+from eddy_sim.design import bitfile, build, carried
+from eddy_sim.design.model_builder import ModelBuilder
 
 
 class LoadRefused(ConfigurationFailed, OSError):
@@ -73,15 +75,35 @@ def _of_another_part(name: str, part: str, profile: Profile) -> LoadRefused:
     return LoadRefused(errno.EINVAL, message)
 
 
-def find_program(identity: bitfile.Identity, progress: Callable[[str], None]) -> tuple[ModuleManifest, Path]:
+def find_module(identity: bitfile.Identity, body: bytes) -> Path:
+    """The manifest of an image's module: of the source tree, where its sources are those of the image; else of the
+    sources that the image carries, or of the tree all the same, where it carries none.
+
+    Raises:
+        EddyError: There is no such module.
+    """
+    try:
+        manifest = build.manifest_path(identity.module)
+        if f"{build.module_build_hash(manifest):016x}" == identity.build:
+            return manifest
+    except EddyError:
+        pass
+    design = bitfile.design_of(body)
+    return carried.unpack(design, identity.module) if design else build.manifest_path(identity.module)
+
+
+def find_program(
+    identity: bitfile.Identity, body: bytes, progress: Callable[[str], None]
+) -> tuple[ModuleManifest, Path]:
     """The manifest and the Verilated model of an image's module; the model is built where missing.
 
     Raises:
         LoadRefused: There is no such module, it does not build, or its sources are not the image's any more.
     """
     try:
-        module = load_module_manifest(build.manifest_path(identity.module))
-        program, build_hash = build.build_module(identity.module, progress)
+        path = find_module(identity, body)
+        module = load_module_manifest(path)
+        program, build_hash = build.build_module(path, progress)
     except EddyError as error:
         raise LoadRefused(errno.EINVAL, f"module {identity.module}: {error.message}") from error
     if f"{build_hash:016x}" != identity.build:
@@ -91,6 +113,31 @@ def find_program(identity: bitfile.Identity, progress: Callable[[str], None]) ->
             " run `eddy bitstreams` to build it again",
         )
     return module, program
+
+
+class Preparer:
+    """What loads need beforehand on a simulated board: the models of modules, and of what files of images carry.
+
+    Args:
+        profile: The board.
+        builder: Builds them beside everything else.
+    """
+
+    def __init__(self, profile: Profile, builder: ModelBuilder) -> None:
+        self._profile, self._builder = profile, builder
+
+    def prepare(self, module: str) -> Preparation:
+        """Begin to build a model where it is missing, and say how that stands.
+
+        Args:
+            module: A module's name, or the path of a `.bit` file.
+        """
+        if not module.endswith(".bit"):
+            return self._builder.prepare(module)
+        try:
+            return self._builder.prepare(find_module(*read_image(Path(module), self._profile)))
+        except EddyError as error:
+            return Preparation(False, "", error.message)
 
 
 class EngineImages:
@@ -128,7 +175,7 @@ class EngineImages:
             return ArrivedImage(None, fault=self._fault)
         try:
             identity = bitfile.identity_of(body)
-            module, program = find_program(identity, self._progress)
+            module, program = find_program(identity, body, self._progress)
         except EddyError as error:
             self._progress(f"the configuration port refuses an image: {error.message}")
             return ArrivedImage(None)

@@ -28,8 +28,8 @@ from eddy_sim.design.model_unit import write_unit
 from eddy_sim.tools import products
 from eddy_sim.tools.cxx import compile_objects, compile_shared, key, verilated_headers
 from eddy_sim.tools.filelist import data_files, language_arguments, read_filelist
-from eddy_sim.tools.products import Progress, build_folder, ignore_progress, product
-from eddy_sim.tools.reaching import refuse_calls_out
+from eddy_sim.tools.products import Progress, build_folder, carried_folder, ignore_progress, product
+from eddy_sim.tools.reaching import refuse_calls_out, refuse_reaching
 from eddy_sim.tools.toolchain import (
     VERILATOR_FLAGS,
     verilate,
@@ -201,7 +201,16 @@ def module_is_built(module: str | Path) -> bool:
     Raises:
         NotFound: There is no such module.
     """
-    return (build_folder() / _module_product(_module_rtl(module))).is_file()
+    return (build_folder() / module_product(module)).is_file()
+
+
+def module_product(module: str | Path) -> str:
+    """Name of the file a module's model is in.
+
+    Raises:
+        NotFound: There is no such module.
+    """
+    return _product_of(_module_rtl(module))
 
 
 def build_rtl_module(
@@ -220,14 +229,17 @@ def _module_rtl(module: str | Path) -> _Rtl:
 
 def _build_module(rtl: _Rtl, progress: Progress) -> tuple[Path, int]:
     build_hash = rtl.build_hash()
+    carried = any(file.is_relative_to(carried_folder()) for file in rtl.files)
 
     def make(work: Path) -> None:
+        if carried:
+            refuse_reaching(rtl.files)
         whole = _Rtl(rtl.top, rtl.files, (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}"))
         _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress, optimisation=OPTIMISATION)
-        if data_files(rtl.files) or _uses_files(work / "verilated"):
+        if carried or data_files(rtl.files) or _uses_files(work / "verilated"):
             check_instantiates(work / "out", f"the model of {rtl.top}")
 
-    return product(_module_product(rtl), make, progress), build_hash
+    return product(_product_of(rtl), make, progress), build_hash
 
 
 def _uses_files(generated: Path) -> bool:
@@ -235,8 +247,7 @@ def _uses_files(generated: Path) -> bool:
     return any(_FILE_CALL.search(file.read_text(encoding="utf-8")) for file in generated.glob("*.cpp"))
 
 
-def _module_product(rtl: _Rtl) -> str:
-    """Name of the file a module's model is in."""
+def _product_of(rtl: _Rtl) -> str:
     other = () if OPTIMISATION == FAST else (OPTIMISATION,)
     around = _shim_texts("module_shim.cpp", RUNTIME, *RUNTIME_PARTS)
     parts = _key("module", f"{rtl.build_hash():016x}", shims.module_copies(), *around, *other)

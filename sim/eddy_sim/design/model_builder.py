@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -18,12 +19,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 from eddy.board.port.port import READY, Preparation
 from eddy.core.errors import EddyError
 
-from eddy_sim.design import build
+from eddy_sim.design import build, carried
 from eddy_sim.tools import toolchain
 from eddy_sim.tools.products import Progress, ignore_progress
 
@@ -35,20 +37,22 @@ END_S = 5.0
 """Wall seconds a build may take to end once its model is there."""
 GRACE_S = 1.0
 """Wall seconds a build that is given up has to end by itself."""
+MAX_BUILD_BYTES, MAX_BUILD_S = 6 << 30, 600
+"""Address space and processor seconds that each process of a build has of what came inside a bitstream."""
 TAIL_LINES, TAIL_LETTERS = 12, 2000
 """What is kept of what a build said: its end, which begins with the errors of a compiler that refused."""
 
 
-def command_of(module: str) -> Sequence[str]:
+def command_of(module: str | Path) -> Sequence[str]:
     """What builds a module's model."""
-    return [sys.executable, "-m", "eddy_sim.design.model_builder", module]
+    return [sys.executable, "-m", "eddy_sim.design.model_builder", str(module)]
 
 
 @dataclass(slots=True)
 class _Build:
     """A build that is under way."""
 
-    module: str
+    module: str | Path
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     began_s: float
@@ -68,17 +72,21 @@ class ModelBuilder:
     def __init__(
         self,
         progress: Progress = ignore_progress,
-        built: Callable[[str], bool] = build.module_is_built,
-        command: Callable[[str], Sequence[str]] = command_of,
+        built: Callable[[str | Path], bool] = build.module_is_built,
+        command: Callable[[str | Path], Sequence[str]] = command_of,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._progress, self._built, self._command, self._now_s = progress, built, command, now_s
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[str | Path] = deque()
         self._current: _Build | None = None
-        self._failed: dict[str, tuple[float, str]] = {}
+        self._failed: dict[str | Path, tuple[float, str]] = {}
 
-    def prepare(self, module: str) -> Preparation:
-        """Begin to build a module's model where it is missing, or as soon as its turn comes; say how that stands."""
+    def prepare(self, module: str | Path) -> Preparation:
+        """Begin to build a module's model where it is missing, or as soon as its turn comes; say how that stands.
+
+        Args:
+            module: Its name, or the manifest of one that came inside a bitstream.
+        """
         try:
             if self._built(module):
                 self._finish(module)
@@ -104,13 +112,17 @@ class ModelBuilder:
             _kill(current.process)
             current.errors.close()
 
-    def _doing(self, module: str) -> str:
+    def _doing(self, module: str | Path) -> str:
         current = self._current
         if current is not None and current.module == module:
-            return f"building the simulation model of {module}, {self._now_s() - current.began_s:.0f} s so far"
-        return f"building the simulation model of {module} as soon as that of {current.module} is" if current else ""
+            return f"building the simulation model of {_name(module)}, {self._now_s() - current.began_s:.0f} s so far"
+        return (
+            f"building the simulation model of {_name(module)} as soon as that of {_name(current.module)} is"
+            if current
+            else ""
+        )
 
-    def _finish(self, module: str) -> None:
+    def _finish(self, module: str | Path) -> None:
         """Where a module's build has just left its model, let its process end, and the next begin."""
         current = self._current
         if current is not None and current.module == module:
@@ -130,8 +142,8 @@ class ModelBuilder:
         while self._current is None and self._waiting:
             self._begin(self._waiting.popleft())
 
-    def _begin(self, module: str) -> None:
-        self._progress(f"building the simulation model of {module}; its jobs wait, everything else goes on")
+    def _begin(self, module: str | Path) -> None:
+        self._progress(f"building the simulation model of {_name(module)}; its jobs wait, everything else goes on")
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the build has ended
         process = subprocess.Popen(
             self._command(module), stdin=subprocess.PIPE, stdout=errors, stderr=errors, start_new_session=True
@@ -146,12 +158,22 @@ class ModelBuilder:
         if done.process.stdin is not None:
             done.process.stdin.close()
         if done.process.returncode == 0 and self._built(done.module):
-            self._progress(f"built the simulation model of {done.module} in {took_s:.0f} s")
+            self._progress(f"built the simulation model of {_name(done.module)} in {took_s:.0f} s")
             return
         tail = "\n".join(said.strip().splitlines()[-TAIL_LINES:])[-TAIL_LETTERS:]
-        why = f"the simulation model of {done.module} cannot be built: {tail or 'its compiler was ended'}"
+        why = f"the simulation model of {_name(done.module)} cannot be built: {tail or 'its compiler was ended'}"
         self._failed[done.module] = (self._now_s(), why)
-        self._progress(f"the simulation model of {done.module} cannot be built; its jobs fail")
+        self._progress(f"the simulation model of {_name(done.module)} cannot be built; its jobs fail")
+
+
+def _name(module: str | Path) -> str:
+    return carried.module_of(module) if isinstance(module, Path) else module
+
+
+def _bound() -> None:
+    """Bound this process and its compilers: who knows what they are given."""
+    for limit, most in ((resource.RLIMIT_AS, MAX_BUILD_BYTES), (resource.RLIMIT_CPU, MAX_BUILD_S)):
+        resource.setrlimit(limit, (most, most))
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -179,7 +201,9 @@ def main(module: str) -> int:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(5)  # those who are served come first
     try:
-        build.build_module(module)
+        if "/" in module:
+            _bound()
+        build.build_module(Path(module) if "/" in module else module)
     except EddyError as error:
         print("\n".join(error.message.splitlines()[:TAIL_LINES]), file=sys.stderr)
         return 1

@@ -94,12 +94,12 @@ class OverlayTables(Device):  # type: ignore[misc]
         """Replace a region's cores by those of the partial design that was loaded into it.
 
         Raises:
-            LoadRefused: The design is another region's. Where the file was loaded, that region holds it now: a
+            LoadRefused: Its metadata names cores of another region. Where the file was loaded, that one holds it now: a
                 partial bitstream goes where it was built for, whatever region it is loaded for.
         """
         regions = {module_base(slot.index): slot.region for slot in self.profile.slots}
         meant = {regions.get(details["phys_addr"], "no slot") for details in parser.ip_dict.values()}
-        if meant != {hier}:
+        if meant - {hier}:
             raise LoadRefused(
                 errno.EINVAL,
                 f"the partial bitstream was built for {', '.join(sorted(meant))}, not for {hier}; load the file of"

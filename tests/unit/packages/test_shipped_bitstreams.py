@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from eddy.cli.boards.module import source_root
 from eddy.cli.main import app
 from eddy.cli.support import installed
 from eddy.host import distribution
@@ -77,3 +78,13 @@ def test_a_module_tree_is_made_once_and_takes_modules(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path / "mine")
     assert CliRunner().invoke(app, ["module", "new", "brighten"]).exit_code == 0
     assert read_filelist(tmp_path / "mine/hw/ip/brighten/brighten.f")[-1].name == "brighten.sv"
+
+
+def test_a_tree_that_is_named_comes_before_the_one_around_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("EDDY_TREE", raising=False)
+    assert source_root(ROOT / "docs") == ROOT
+    monkeypatch.setenv("EDDY_TREE", str(tmp_path))
+    assert source_root(ROOT / "docs") == tmp_path

@@ -79,3 +79,9 @@ def test_the_navigation_has_every_folder_and_interfaces_that_can_be_imported() -
     modules = [module for _, named in generated.INTERFACES.values() for module in named]
     places = [ROOT / "runtime" / module.replace(".", "/") for module in modules]
     assert all(place.with_suffix(".py").is_file() or (place / "__init__.py").is_file() for place in places)
+
+
+def test_search_leads_with_what_one_does(pages: Path) -> None:
+    for page in (pages / "how-to").glob("*.md"):
+        assert page.name == "index.md" or page.read_text("utf-8").startswith("---\nsearch:\n  boost: "), page
+    assert not (pages / "decisions/leases.md").read_text("utf-8").startswith("---")

@@ -19,6 +19,13 @@ from eddy.core.units import format_frequency
 from eddy.host.files import translate_os_errors
 from eddy.host.memory_folder import MemoryFolder
 
+HANDOFF = b"""<?xml version="1.0" encoding="utf-8"?>
+<EDKSYSTEM EDWVERSION="1.2" TIMESTAMP="" VIVADOVERSION="none">
+<SYSTEMINFO ARCH="zynquplus"/><EXTERNALPORTS/><MODULES/></EDKSYSTEM>
+"""
+"""Metadata of nothing: PYNQ wants some beside a partial bitstream, and the board reads nothing of it; none of a
+tenant's is ever parsed."""
+
 
 class TenantImages:
     """Images that tenants sent.
@@ -39,6 +46,7 @@ class TenantImages:
         fresh = file.with_suffix(".new")
         with translate_os_errors(file.parent):
             fresh.write_bytes(data)
+            file.with_suffix(".hwh").write_bytes(HANDOFF)
             fresh.replace(file)  # whoever reads the one before has it whole
         self._kept[slot.index] = dataclasses.replace(image, scrub_build=""), file
 
@@ -46,6 +54,10 @@ class TenantImages:
         """The image that is kept for a slot, where it is that one."""
         kept = self._kept.get(slot)
         return kept if kept is not None and kept[0].sha256 == sha256 else None
+
+    def file_of(self, sha256: str) -> Path | None:
+        """Where an image that is kept lies."""
+        return next((file for image, file in self._kept.values() if image.sha256 == sha256), None)
 
     def close(self) -> None:
         """Forget all of them."""

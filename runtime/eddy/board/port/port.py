@@ -434,6 +434,9 @@ class BoardPort(Protocol):
     def prepare(self, module: str) -> Preparation:
         """Begin what the loads of a module need beforehand, beside everything else, and say how that stands.
 
+        Args:
+            module: Its name, or the sha256 of an image of a tenant's own.
+
         A simulated board builds the module's model, which takes tens of seconds; others are always ready. A load that
         does not ask first is carried out all the same, and the board stands still meanwhile.
         """

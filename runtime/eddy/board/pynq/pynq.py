@@ -156,7 +156,8 @@ class PynqBoard:
 
     def prepare(self, module: str) -> Preparation:
         """Begin what the loads of a module need beforehand, and say how that stands."""
-        return self._preparer(module)
+        own = self._tenants.file_of(module)
+        return self._preparer(module if own is None else str(own))
 
     def load(self, slot: int, image: str) -> None:
         """Check an image, close the slot, and start the download; the rest happens in `wait`."""

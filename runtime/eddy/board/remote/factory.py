@@ -140,6 +140,7 @@ def connect(path: Path, patience_s: float = 0.0, progress: Callable[[str], None]
 def _open_rtl(
     profile: Profile, images: Path | None, trusted_keys: Path | None, first_seq: int, progress: Progress
 ) -> BoardPort:
+    from eddy_sim.boards.loader import Preparer
     from eddy_sim.design import bitstreams
     from eddy_sim.design.model_builder import ModelBuilder
     from eddy_sim.device import SimClock, SimDevice
@@ -152,7 +153,9 @@ def _open_rtl(
     folder = images or files.overlay.parent
     # Reading a file of the host takes no board time.
     timed = replace(profile, configuration=replace(profile.configuration, storage_bytes_per_s=0.0))
-    board = open_device(files.overlay, device, clock, timed, folder, trust, first_seq, preparer=builder.prepare)
+    board = open_device(
+        files.overlay, device, clock, timed, folder, trust, first_seq, preparer=Preparer(profile, builder).prepare
+    )
     weakref.finalize(board, builder.close)
     return board
 
@@ -198,7 +201,7 @@ def open_device(
         images: Folder of partial bitstreams.
         trust: Whose signatures count.
         first_seq: Number of the first event.
-        preparer: Makes what the loads of a module need beforehand.
+        preparer: Makes what the loads of a module, or of the file of an image, need beforehand.
     """
     import pynq
 

@@ -33,8 +33,8 @@ _BLOCK = re.compile(r"^\s*(?:module|package|interface)\s+(?:automatic\s+)?(\w+)"
 
 
 def source_root(start: Path) -> Path:
-    """The source tree around a folder: the nearest one upwards, or else the one that Eddy works with."""
-    for folder in (start, *start.parents):
+    """The source tree that `EDDY_TREE` names; or else the nearest one upwards of a folder, or the one that Eddy has."""
+    for folder in () if distribution.named_tree() else (start, *start.parents):
         if (folder / distribution.MARK).is_file():
             return folder
     return distribution.source_tree()

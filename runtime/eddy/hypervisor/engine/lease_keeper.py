@@ -284,8 +284,23 @@ class LeaseKeeper:
             self._work[lease_job(number)] = LeaseMemory()
             inputs.append(m.Arrive(lease_spec(record)))
         for live in self.live:
+            self._prepare(live)
             inputs += self._advance(live, machine)
         return inputs
+
+    def _prepare(self, live: LiveLease) -> None:
+        """Begin what the loads that are wanted need beforehand; one that can never be is not wanted any more, and what
+        its slot holds goes on."""
+        for slot, module in list(live.wanted.items()):
+            if slot in live.ready or slot in live.asked:
+                continue
+            found = self._board.prepare(live.images.get(slot, module))
+            if found.ready:
+                live.ready.add(slot)
+            elif found.failed:
+                live.drop_wish(slot)
+                live.said[slot] = found.failed
+                self._wake(live)
 
     def _advance(self, live: LiveLease, machine: Machine) -> list[m.Input]:
         """Do for a lease what can be done now."""
@@ -295,6 +310,7 @@ class LeaseKeeper:
             self._change(live, state=LeaseState.ACTIVE, begins_unix_s=now_s, ends_unix_s=now_s + record.options.lasts_s)
             live.used_s = self.steady_s()
             live.wanted.update({slot: record.options.module for slot in record.slots if record.options.module})
+            self._due = True
         if record.state is LeaseState.CLOSING:
             return self._go_on_closing(live, machine)
         return self._load(live, machine) if live.record.state is LeaseState.ACTIVE else []
@@ -321,6 +337,8 @@ class LeaseKeeper:
         for slot, module in list(live.wanted.items()):
             known = machine.slots[slot]
             if slot not in live.asked:
+                if slot not in live.ready:
+                    continue
                 if slot in live.held:
                     self._let_go(live, slot)
                 live.asked.add(slot)
@@ -331,10 +349,7 @@ class LeaseKeeper:
             elif known.phase is not Phase.FREE:
                 live.loading.add(slot)
             elif slot in live.loading:
-                live.loading.discard(slot)
-                live.asked.discard(slot)
-                live.wanted.pop(slot)
-                live.images.pop(slot, None)
+                live.drop_wish(slot)
                 if known.module == module:
                     self._hold(live, slot)
         return inputs

@@ -42,6 +42,7 @@ class LiveLease:
         used_s: When its holder was last heard of, by a clock that never jumps.
         wanted: By slot, what it is to be loaded with.
         images: By slot, the image of the holder's own that this is; none where it is the board's image of the module.
+        ready: Those of them for which the board is ready.
         asked: Those of them that the machine was told of.
         loading: Slots that are being loaded for it.
         held: Slots that its holder drives.
@@ -58,6 +59,7 @@ class LiveLease:
     used_s: float
     wanted: dict[int, str] = field(default_factory=dict)
     images: dict[int, str] = field(default_factory=dict)
+    ready: set[int] = field(default_factory=set)
     asked: set[int] = field(default_factory=set)
     loading: set[int] = field(default_factory=set)
     held: set[int] = field(default_factory=set)
@@ -78,11 +80,17 @@ class LiveLease:
 
     def lost(self, slot: int, why: str) -> None:
         """A slot was closed under its holder, or could not be loaded."""
-        for known in (self.held, self.listening, self.rang, self.asked, self.loading):
+        for known in (self.held, self.listening, self.rang):
+            known.discard(slot)
+        self.drop_wish(slot)
+        self.said[slot] = why
+
+    def drop_wish(self, slot: int) -> None:
+        """What a slot was to be loaded with is there, or never will be."""
+        for known in (self.ready, self.asked, self.loading):
             known.discard(slot)
         self.wanted.pop(slot, None)
         self.images.pop(slot, None)
-        self.said[slot] = why
 
     @property
     def standing(self) -> tuple[LeaseState, int, int, int]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from eddy.board.model.model import ModelBoard
-from eddy.board.port.port import RegisterAccess, SlotPhase
+from eddy.board.port.port import READY as READY_TO_LOAD
+from eddy.board.port.port import Preparation, RegisterAccess, SlotPhase
 from eddy.core.clock_jumps import ClockJumpDetector
 from eddy.core.errors import Conflict, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
@@ -286,6 +287,28 @@ def test_another_module_in_its_turn_and_none_at_first() -> None:
         assert lab.engine.machine.slots[record.slots[0]].module == module
         assert lab.access(name, RegisterAccess(0x10)) == (0,), "registers of the one before are gone"
         lab.access(name, RegisterAccess(0x10, 7))
+
+
+def test_a_load_waits_for_what_it_needs_and_one_that_cannot_be_leaves_the_slot_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lab = Lab()
+    name = lab.ask("ada")
+    lab.serve()
+    (slot,) = lab.record(name).slots
+    found = Preparation(False, "building it", "")
+    monkeypatch.setattr(lab.board, "prepare", lambda module: found if module == "mix" else READY_TO_LOAD)
+    live = lab.live(name)
+    live.wanted[slot] = "mix"
+    lab.serve()
+    assert (live.held, live.loading, lab.board.state().slots[slot].phase) == ({slot}, set(), SlotPhase.RUNNING)
+    found = Preparation(False, "", "its compiler refused")
+    lab.serve()
+    assert (live.wanted, live.held, live.said) == ({}, {slot}, {slot: "its compiler refused"})
+    found = READY_TO_LOAD
+    live.wanted[slot] = "mix"
+    lab.serve()
+    assert (live.held, live.said, lab.engine.machine.slots[slot].module) == ({slot}, {}, "mix")
 
 
 def test_a_fault_closes_the_slot_and_the_holder_loads_it_again() -> None:
