@@ -7,7 +7,7 @@ import sys
 import unicodedata
 
 import pytest
-from eddy.cli.support.output import escape_terminal
+from eddy.cli.support.output import escape_terminal, print_facts
 from eddy.core import names
 
 WORDS = {
@@ -146,3 +146,30 @@ def test_widths_are_columns_of_a_terminal(text: str, columns: int) -> None:
             assert (text in cell) == (columns <= most)
         assert names.width(names.truncate_columns(text, most)) <= most
         assert text.startswith(names.truncate_columns(text, most))
+
+
+def test_facts_of_one_thing_are_in_the_units_that_their_names_state(capsys: pytest.CaptureFixture[str]) -> None:
+    print_facts(
+        {
+            "begins_unix_s": 1.8e9,
+            "lasts_s": 2700.0,
+            "memory_bytes": 16 << 20,
+            "loading": False,
+            "holds": {"1": "brighten"},
+            "slots": [],
+            "ends_unix_s": None,
+            "said": "a\x1b[1mb",
+        }
+    )
+    said = {line[:16].strip(): line[16:] for line in capsys.readouterr().out.splitlines()}
+    assert said == {
+        "begins": "2027-01-15 08:00:00 UTC",
+        "lasts": "45.0 min",
+        "memory": "16 MiB",
+        "loading": "no",
+        "holds": "1: brighten",
+        "slots": "-",
+        "ends": "-",
+        "said": said["said"],
+    }
+    assert "\x1b" not in said["said"]

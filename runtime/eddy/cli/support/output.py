@@ -16,6 +16,7 @@ import shlex
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -26,7 +27,7 @@ import typer
 
 from eddy.cli.support.installed import not_installed
 from eddy.core.errors import EddyError, InvalidRequest
-from eddy.core.units import format_bytes
+from eddy.core.units import format_bytes, format_duration, format_size
 from eddy.host import logs
 from eddy.host.distribution import find_extra
 from eddy.host.signals import Stopped
@@ -343,6 +344,33 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any
     for row in rows:
         drawn.add_row(*(Text(_cell(row.get(column.key))) for column in columns))
     console.print(drawn)
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """What is known of one thing, a line each, in the units that the end of a name states."""
+    for name, value in facts.items():
+        ending = next((each for each in _UNITS if name.endswith(each)), "")
+        said = _cell(value)
+        if ending and value is not None:
+            said = _UNITS[ending](value)
+        elif isinstance(value, Mapping):
+            said = ", ".join(f"{_cell(key)}: {_cell(each)}" for key, each in value.items()) or "-"
+        elif isinstance(value, list | tuple):
+            said = ", ".join(map(_cell, value)) or "-"
+        print(f"{name.removesuffix(ending).replace('_', ' '):<16}{said}")
+
+
+def _utc(unix_s: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(unix_s))
+
+
+_UNITS: dict[str, Callable[[Any], str]] = {
+    "_unix_s": _utc,
+    "_bytes": format_size,
+    "_seconds": format_duration,
+    "_s": format_duration,
+}
+"""By the end of a name, how its value is printed."""
 
 
 def _cell(value: Any) -> str:

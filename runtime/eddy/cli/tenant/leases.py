@@ -12,7 +12,16 @@ import typer
 from eddy.cli.support.durations import parse_duration
 from eddy.cli.support.local import Answer, Client, asks_server, connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import BOARD, Column, errors_in_one_line, print_exports, print_json, print_status, table
+from eddy.cli.support.output import (
+    BOARD,
+    Column,
+    errors_in_one_line,
+    print_exports,
+    print_facts,
+    print_json,
+    print_status,
+    table,
+)
 from eddy.core.errors import InvalidRequest
 from eddy.core.units import format_duration
 
@@ -121,9 +130,7 @@ def show(client: Client, lease: LeaseName) -> Answer:
     """Show how a lease stands."""
     found = client.lease(lease)
     yield found
-    for name, value in found.items():
-        if name != "token":
-            print(f"{name:<16}{'-' if value in (None, '', [], {}) else value}")
+    print_facts({name: value for name, value in found.items() if name != "token"})
 
 
 @app.command()
@@ -179,7 +186,14 @@ def _wait(client: Client, lease: Any, as_json: bool) -> Any:
 def _standing(lease: Mapping[str, Any]) -> str:
     if lease["state"] == "queued":
         expected = lease["expected_unix_s"]
-        when = "" if expected is None else f", should begin in {format_duration(max(0.0, expected - time.time()))}"
+        wait_s = None if expected is None else expected - time.time()
+        when = (
+            ""
+            if wait_s is None
+            else f", should begin in {format_duration(wait_s)}"
+            if wait_s > 1.0
+            else ", begins soon"
+        )
         return f"lease {lease['lease']} waits at place {lease['position']}{when}"
     return f"lease {lease['lease']} has slot {_which(lease)}: what runs there ends, and it is loaded"
 

@@ -10,7 +10,7 @@ import typer
 
 from eddy.cli.support.local import Answer, Client, asks_server, connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
+from eddy.cli.support.output import Column, errors_in_one_line, print_facts, print_json, print_status, table
 from eddy.core.units import format_duration, format_size
 
 app = typer.Typer(help="Sessions: memory that stays on the board, and launches on it.", invoke_without_command=True)
@@ -56,8 +56,7 @@ def show(client: Client, session: SessionName) -> Answer:
 
     found = client.transport.json("GET", f"/v1/sessions/{quote_segment(session)}")
     yield found
-    for name, value in found.items():
-        print(f"{name:<16}{'-' if value in (None, '') else value}")
+    print_facts(found)
 
 
 @app.command()
