@@ -62,6 +62,7 @@ class MachineSlot:
         leased: The lease that holds it; "" for none. It is withheld from jobs then.
         lease_tenant: Whose lease that is.
         meter: Whose its time is.
+        feeds: Where its last stream went: slot, job and item there.
     """
 
     index: int
@@ -88,6 +89,7 @@ class MachineSlot:
     coming: frozenset[str] = frozenset()
     was_near: bool = False
     meter: SlotMeter = field(default_factory=SlotMeter)
+    feeds: tuple[int, int, int] | None = None
     cached: SlotView | None = None
 
     def enter(self, phase: Phase, at_s: float) -> None:
