@@ -247,8 +247,6 @@ class FakeSlot:
         self._note("set_windows")
         self.windows = windows
 
-    has_streams = False
-
     def open_stream(self, end: StreamEnd) -> None:
         raise AssertionError(f"{end} where there are no streams")
 

@@ -170,7 +170,7 @@ def test_whose_other_end_goes_does_not_wait(board: PynqBoard, pair: Pair, stoppe
     pair.launch(0, Stream(between, 1), "writes")
     board.wait(board.now_s() + 10e-6, pair.seen)
     board.stop(stopped)
-    began_s, ended = board.now_s(), {}
+    began_s, ended = board.now_s(), dict[str, BoardEvent]()
     while len(ended) < 2:
         event = pair.next()
         ended[event.item] = event

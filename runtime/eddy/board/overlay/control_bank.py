@@ -42,9 +42,8 @@ class ControlBank:
         streams: StreamPorts | None = None,
     ) -> None:
         self._bank, self._index, self._controller, self._streams = bank, index, controller, streams
-        self.has_streams = streams is not None
         # Whether a stream may be open that has not ended: at first, of whoever had the board before.
-        self._sends = self.has_streams
+        self._sends = streams is not None
         self.stop_memory = bank.quiesce
         self.resume_memory = bank.resume
         self.revoke = bank.revoke

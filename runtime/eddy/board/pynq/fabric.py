@@ -173,10 +173,6 @@ class SlotControl(Protocol):
     def clear_fault(self) -> None:
         """Forget the cause, so that the next one is recorded."""
 
-    @property
-    def has_streams(self) -> bool:
-        """Whether the slot has ends of streams."""
-
     def open_stream(self, end: StreamEnd) -> None:
         """Begin an end anew; the slot's end of that kind before is gone."""
 

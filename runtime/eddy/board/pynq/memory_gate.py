@@ -100,7 +100,7 @@ class MemoryGate:
         that is in `streams`, in another slot instead of memory.
 
         Raises:
-            InvalidRequest: More buffers than the slot has windows; or a stream is none.
+            InvalidRequest: More buffers than the slot has windows.
             NotFound: A granted buffer is not there.
             BoardFault: What the slot had admitted before is still outstanding; it must be closed.
         """
@@ -111,8 +111,6 @@ class MemoryGate:
                 cause=Cause.MODULE_ERROR.value,
             )
         rights = _rights(grants, self._control.window_count)
-        streams = tuple(streams)
-        _check_streams(streams, rights, self._control.has_streams)
         loan = self._arena.lend(rights)
         windows = {
             place + index: Window(*loan.buffers[buffer], *rights[buffer], contexts=1 << context)
@@ -181,17 +179,6 @@ class MemoryGate:
         if table != self._table:
             self._control.set_windows(table)
             self._table = table
-
-
-def _check_streams(streams: tuple[Stream, ...], rights: Mapping[int, tuple[bool, bool]], offered: bool) -> None:
-    if streams and not offered:
-        raise InvalidRequest("this board has no streams between slots; launch without", field="streams", allowed="()")
-    ends = [rights.get(stream.buffer, (False, False)) for stream in streams]
-    if any(read == write for read, write in ends) or len(set(ends)) != len(ends):
-        raise InvalidRequest(
-            "a stream is a buffer that is granted either to read or to write; a launch has one of each at most",
-            field="streams",
-        )
 
 
 def _rights(grants: Iterable[Grant], limit: int) -> dict[int, tuple[bool, bool]]:
