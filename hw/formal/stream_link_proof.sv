@@ -1,6 +1,6 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Whatever software writes, and whatever the slots do: two ends are connected only while both are open, name each other, and
-/// have the same key; never in a cycle in which either was set anew, nor in the next; a slot is never its own reader; nobody has
+/// have the same key; never in a cycle in which either was set again, nor in the next; a slot is never its own reader; nobody has
 /// two readers or two senders. A reader sees its sender's word, and takes no other's.
 module stream_link_proof
   import eddy_pkg::*;

@@ -72,7 +72,7 @@ module stream_port_proof
     AnswersAreOwed_M : assume ((!rsp_i.b_valid || asked_q > lacking_q) && (!rsp_i.r_valid || reads_q != '0));
     PartsAreShort_M : assume (req_i.aw.len < 8'd16 && req_i.ar.len < 8'd16);
     TakenWhileConnected_M : assume (!word_ready_i || send_connected_i);
-    NobodyIsConnectedAnew_M : assume (!(send_set_i && send_connected_i) && !(receive_set_i && receive_connected_i));
+    NobodyIsConnectedWhileSet_M : assume (!(send_set_i && send_connected_i) && !(receive_set_i && receive_connected_i));
   end
   always_ff @(posedge clk_i) begin
     if (started_q) WatchedStays_M : assume ($stable(number_i));
@@ -167,7 +167,7 @@ module stream_port_proof
     end
   end
 
-  // A read that was under way, or waiting, when its end was set anew gets no word.
+  // A read that was under way, or waiting, when its end was set again gets no word.
   logic old_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) old_q <= 1'b0;

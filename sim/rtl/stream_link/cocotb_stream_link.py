@@ -52,7 +52,7 @@ def masked(data: int, strobe: int) -> int:
 
 
 @dataclass
-class Slot:
+class BenchSlot:
     """What a slot asks, what it is answered, and its memory."""
 
     asks_writes: deque[tuple[int, list[tuple[int, int]]]] = field(default_factory=deque)
@@ -74,7 +74,7 @@ class Rig:
 
     def __init__(self, dut: Any, seed: int) -> None:
         self.dut, self.rng = dut, random.Random(seed)
-        self.slots = [Slot() for _ in range(SLOTS)]
+        self.slots = [BenchSlot() for _ in range(SLOTS)]
         self.pace = 0.7
         self.access: tuple[int, int | None] | None = None
         self.found: int | None = None
@@ -143,7 +143,9 @@ class Rig:
     shaped: dict[tuple[int, str], int] = {}  # noqa: RUF012 - requests of other shapes, by slot
     """Requests that are none of a stream's, by slot."""
 
-    def sample(self, k: int, slot: Slot, aw: bool, ar: bool, w: bool, ready: dict[str, bool], b: bool, r: bool) -> None:
+    def sample(
+        self, k: int, slot: BenchSlot, aw: bool, ar: bool, w: bool, ready: dict[str, bool], b: bool, r: bool
+    ) -> None:
         if w and self.take("w_ready_o", k, 1):
             slot.data.popleft()
         if aw and self.take("aw_ready_o", k, 1):
@@ -308,7 +310,7 @@ async def who_takes_nothing_stops_its_sender_alone(dut: Any) -> None:
 
 @cocotb.test
 async def nothing_reaches_the_next_owner(dut: Any) -> None:
-    """Words sent and not taken are gone when either end is set anew; a read that waited ends with an error."""
+    """Words sent and not taken are gone when either end is set again; a read that waited ends with an error."""
     rig = Rig(dut, 3)
     await rig.start()
     for key, which in ((10, "sender"), (20, "reader"), (30, "both")):
@@ -333,7 +335,7 @@ async def nothing_reaches_the_next_owner(dut: Any) -> None:
             check_reads(rig, 1, places, new)
             assert not await rig.read(1, regs.STATE.offset) & 0x40
             continue
-        # Keys differ: what is sent is dropped. A reader that was connected is told so; one that is set anew waits,
+        # Keys differ: what is sent is dropped. A reader that was connected is told so; one that is set again waits,
         # until its end is closed, and then its reads end as well.
         rig.ask_to_write(0, STREAM if which == "sender" else STREAM + 96, 6)
         asked = rig.ask_to_read(1, STREAM + (32 if which == "sender" else 0), 6)

@@ -6,7 +6,7 @@
 /// in INCR bursts, of which the bytes without a strobe count as zero. A burst that is anything else is refused: SLVERR, and
 /// the stream is lost.
 ///
-/// `send_set_i` and `receive_set_i` begin an end anew, with settings that are new in that cycle. Between two of them the ends
+/// `send_set_i` and `receive_set_i` set an end once more, with settings that are new in that cycle. Between two of them the ends
 /// are connected once at most. Words are here only while the sending end is connected: what was sent before is gone with the
 /// connection, so nothing of one owner's reaches the next.
 ///
@@ -29,7 +29,7 @@ module stream_port
   /// Synchronous reset, active low.
   input  logic        rst_ni,
 
-  /// The sending end: whether it is open, for which pages; begun anew; it has sent all (pulse).
+  /// The sending end: whether it is open, for which pages; set once more; it has sent all (pulse).
   input  logic        send_open_i,
   input  logic        send_set_i,
   input  logic [27:0] send_first_i,

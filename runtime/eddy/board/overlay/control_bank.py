@@ -84,7 +84,7 @@ class ControlBank:
         return Fault(cause, where, first.context, first.address)
 
     def open_stream(self, end: StreamEnd) -> None:
-        """Begin an end anew."""
+        """Set an end."""
         assert self._streams is not None, "refused before where there are none"
         self._sends = self._sends or end.sends
         begin = self._streams.send if end.sends else self._streams.receive

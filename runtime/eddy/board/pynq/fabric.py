@@ -174,7 +174,7 @@ class SlotControl(Protocol):
         """Forget the cause, so that the next one is recorded."""
 
     def open_stream(self, end: StreamEnd) -> None:
-        """Begin an end anew; the slot's end of that kind before is gone."""
+        """Set an end; the slot's end of that kind before is gone."""
 
     def end_streams(self) -> None:
         """The slot reads no stream any more, and has sent all it will: a reader gets what is left, then zeros."""
