@@ -47,9 +47,7 @@ class Live:
     Args:
         board: Any board with images of the applications' modules.
         policy: Who gets which slot.
-        folder: For the store.
         applications: By name; those of the catalogue, task by task, where nothing is said.
-        modules: Their manifests, by name.
     """
 
     def __init__(
