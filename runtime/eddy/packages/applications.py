@@ -36,10 +36,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTask, TaskSpec
+from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTask, TaskSpec, topological_order
 from eddy.core.errors import InvalidRequest
 from eddy.core.fusion import fuse_tasks
-from eddy.core.graphs import topological_order
 from eddy.core.units import format_bytes
 from eddy.packages import fields
 
