@@ -18,7 +18,7 @@ HTML = Path("build/docs/registers")
 WINDOW = Path("hw/regs/top/window.rdl")
 """What answers where: the one map that is no block's."""
 
-WITH_BANK = {"icap_engine", "kernel_stream", "shell", "slot_ctrl"}
+WITH_BANK = {"icap_engine", "kernel_stream", "shell", "slot_ctrl", "stream_port"}
 """Blocks whose registers are plain storage; the others' hardware holds its own and takes only the constants."""
 
 

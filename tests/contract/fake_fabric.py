@@ -22,7 +22,7 @@ from eddy.board.overlay import ClusterControl
 from eddy.board.port.clock import run_due
 from eddy.board.port.port import Cause, MonitorCounters
 from eddy.board.port.profile import Profile
-from eddy.board.pynq.fabric import ClusterDriver, Fault, Identity, SlotFabric, Window
+from eddy.board.pynq.fabric import ClusterDriver, Fault, Identity, SlotFabric, StreamEnd, Window
 from eddy.core.counters import MemoryUse
 from eddy.core.slots import Control
 from eddy_drivers.gpu_cluster import GpuCluster
@@ -246,6 +246,15 @@ class FakeSlot:
     def set_windows(self, windows: tuple[Window, ...]) -> None:
         self._note("set_windows")
         self.windows = windows
+
+    def open_stream(self, end: StreamEnd) -> None:
+        raise AssertionError(f"{end} where there are no streams")
+
+    def end_streams(self) -> None:
+        raise AssertionError("nothing to end where there are no streams")
+
+    def break_streams(self) -> None:
+        self._note("break_streams")
 
     def clear_counters(self) -> None:
         self.counts = dict.fromkeys(MonitorCounters.__slots__, 0)

@@ -70,6 +70,10 @@ Each block on its own. The sum is not the whole: across borders synthesis remove
 `shell` for N slots with its slot paths left out: register and memory crossbars, the shell's bank, the interrupt
 controller. A whole shell is taken to be this and N times `slot_path`; it is not synthesized in one piece.
 """,
+    "streams": """## Streams between slots
+
+What a profile with `streams` has between the slots' paths and the crossbar; the shells above are without.
+""",
     "cache": """## The shared cache
 
 What a profile with `cache_bytes` has between the crossbar and memory; the shells above are without.

@@ -101,7 +101,9 @@ def _build_hash(module: ModuleManifest) -> str:
 def board_ips(profile: Profile) -> tuple[Ip, ...]:
     """What answers in a board's static part: the engine always, the simulated memory's counters never."""
     return tuple(
-        ip for ip in static_ips(len(profile.slots), profile.shell_hz, engine=True) if ip.path != "memory_counters"
+        ip
+        for ip in static_ips(len(profile.slots), profile.shell_hz, engine=True, streams=profile.streams)
+        if ip.path != "memory_counters"
     )
 
 

@@ -22,5 +22,7 @@ CONTROL = Range(0x040000, 0x10000, 10, 0x10000)
 """Control bank of a slot."""
 ENGINE = Range(0x0E0000, 0x1000, 1, 0x1000)
 """Configuration engine, where the shell has one."""
+STREAMS = Range(0x0F0000, 0x1000, 1, 0x1000)
+"""Stream ends of slots, where the shell has streams between slots."""
 MODULE = Range(0x100000, 0x10000, 10, 0x10000)
 """Registers of the module in a slot."""

@@ -19,6 +19,8 @@ package window_addr_pkg;
   parameter logic [31:0] ControlStride = 32'h00010000;
   parameter logic [31:0] EngineOffset = 32'h000e0000;
   parameter logic [31:0] EngineSize = 32'h00001000;
+  parameter logic [31:0] StreamsOffset = 32'h000f0000;
+  parameter logic [31:0] StreamsSize = 32'h00001000;
   parameter logic [31:0] ModuleOffset = 32'h00100000;
   parameter logic [31:0] ModuleSize = 32'h00010000;
   parameter logic [31:0] ModuleCount = 32'h0000000a;

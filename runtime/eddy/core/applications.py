@@ -92,6 +92,21 @@ class FusedTask:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamedEdge:
+    """An edge whose buffer may go from one task's slot to the other's, instead of through memory.
+
+    Attributes:
+        before: Id of the task that writes it.
+        after: Id of the one that reads it.
+        buffer: Its name.
+    """
+
+    before: int
+    after: int
+    buffer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
     """A task graph over named buffers.
 

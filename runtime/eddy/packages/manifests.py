@@ -24,6 +24,8 @@ A `pointer` takes a buffer's address and `access` says what the module does with
 integer; a `status` is written by the module when it is done, zero meaning that all went well, and its `causes` are
 names of its bits, from the lowest on. `timed: true`, of a result or of a pointer that the module writes to, says that
 what a run leaves there measures time: `eddy module check` does not compare it where memory takes longer.
+`streamed: true`, of a pointer that is read or written, says that a run does so once, in whole words of 8 bytes from the
+first byte on: where the board has streams between slots, it may come from another module's slot, or go to one.
 
 `control` is the block-level control protocol of Vitis HLS: `ap_ctrl_hs` where nothing is said, `ap_ctrl_chain`, or
 `ap_ctrl_none`. A GPU cluster has none of them.
@@ -185,7 +187,13 @@ def _register(name: str, raw: Any) -> ArgumentRegister:
             f"{field}.timed is {timed!r}; it is true of a result, or of a pointer that the module writes to",
             field=f"{field}.timed",
         )
-    return ArgumentRegister(name, offset, width, kind, access, align, causes, timed)
+    streamed = raw.get("streamed", False)
+    if not isinstance(streamed, bool) or (streamed and access not in (Access.READ, Access.WRITE)):
+        raise InvalidRequest(
+            f"{field}.streamed is {streamed!r}; it is true of a pointer that the module reads, or writes to",
+            field=f"{field}.streamed",
+        )
+    return ArgumentRegister(name, offset, width, kind, access, align, causes, timed, streamed)
 
 
 def _example(raw: Any, registers: Sequence[ArgumentRegister]) -> tuple[tuple[str, int], ...]:

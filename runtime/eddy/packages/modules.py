@@ -71,6 +71,8 @@ class ArgumentRegister:
         align: Of what a pointer is a multiple, in bytes; boards' buffers begin pages.
         causes: Of a status, names of its bits, from the lowest on; none where nothing says them.
         timed: Whether what a run leaves there measures time, of a result or of a buffer that the module writes.
+        streamed: Whether a run writes, or reads, the buffer a pointer names once, from its first byte on: it may come
+            from another slot, or go to one, instead of lying in memory.
     """
 
     name: str
@@ -81,6 +83,7 @@ class ArgumentRegister:
     align: int = WORD_BYTES
     causes: tuple[str, ...] = ()
     timed: bool = False
+    streamed: bool = False
 
     def words(self, value: int) -> tuple[tuple[int, int], ...]:
         """The (byte offset, 32-bit value) writes that put `value` into the register.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from eddy.core.slots import Control
 from eddy.packages.modules import ArgumentRegister, RegisterKind
-from eddy_drivers.regs import axi_intc, icap_engine, memory_counters, shell, slot_ctrl, window
+from eddy_drivers.regs import axi_intc, icap_engine, memory_counters, shell, slot_ctrl, stream_port, window
 from eddy_drivers.regs.base import Register as GeneratedRegister
 
 PL_BASE = window.BASE
@@ -100,13 +100,14 @@ def wizard_base(slot: int) -> int:
     return PL_BASE + window.WIZARD.at(slot)
 
 
-def static_ips(num_slots: int, shell_hz: float, engine: bool) -> tuple[Ip, ...]:
+def static_ips(num_slots: int, shell_hz: float, engine: bool, streams: bool = False) -> tuple[Ip, ...]:
     """Every core of the static region, each slot's contents as a stub.
 
     Args:
         num_slots: How many slots it has.
         shell_hz: Its clock.
         engine: Whether it has a configuration engine.
+        streams: Whether it has streams between slots.
     """
     wizard = (("PRIM_IN_FREQ", f"{shell_hz / 1e6:.6f}"),)
     ips = [
@@ -141,6 +142,16 @@ def static_ips(num_slots: int, shell_hz: float, engine: bool) -> tuple[Ip, ...]:
                 PL_BASE + window.ENGINE.offset,
                 window.ENGINE.bytes,
                 generated_map(icap_engine.REGISTERS),
+            )
+        )
+    if streams:
+        ips.append(
+            Ip(
+                "streams",
+                "eddy:ip:stream_port:1.0",
+                PL_BASE + window.STREAMS.offset,
+                window.STREAMS.bytes,
+                generated_map(stream_port.REGISTERS),
             )
         )
     for slot in range(num_slots):

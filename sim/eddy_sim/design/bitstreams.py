@@ -189,7 +189,7 @@ def _module_identity(module: ModuleManifest, progress: Progress) -> str | None:
 def _overlay(board: Profile, shell: str, folder: Path, written: Progress) -> Path:
     path = folder / f"{OVERLAY}.bit"
     identity = bitfile.Identity(OVERLAY, shell, shell, -1, board.part)
-    ips = static_ips(len(board.slots), board.shell_hz, board.configuration.by_engine)
+    ips = static_ips(len(board.slots), board.shell_hz, board.configuration.by_engine, board.streams)
     handoff = hwh.overlay_hwh(OVERLAY, board.part, board.shell_hz, ips)
     data = _file(path, identity, OVERLAY_BYTES, written)
     manifest = {

@@ -86,6 +86,7 @@ class ShellShape:
         memory_requests: Requests that may be with memory in each direction.
         memory_beats: Beats that may be, when a further request goes.
         engine: Whether it has a configuration engine.
+        streams: Whether it has streams between slots.
     """
 
     slots: int
@@ -93,6 +94,7 @@ class ShellShape:
     memory_requests: int = 8
     memory_beats: int = 32
     engine: bool = False
+    streams: bool = False
 
     @classmethod
     def of(cls, profile: Profile) -> ShellShape:
@@ -103,6 +105,7 @@ class ShellShape:
             profile.memory_requests,
             profile.memory_beats,
             profile.configuration.by_engine,
+            profile.streams,
         )
 
 
@@ -149,6 +152,7 @@ def _shell_rtl(shape: ShellShape) -> _Rtl:
         "MemRequests": shape.memory_requests,
         "MemBeats": shape.memory_beats,
         "Engine": int(shape.engine),
+        "Streams": int(shape.streams),
     }
     return _Rtl("shell", tuple(files), tuple(f"{name}={value}" for name, value in parameters.items()))
 

@@ -331,6 +331,9 @@ def _manifest(kernel: ImportedKernel, tried: bool) -> str:
         access = f", access: {argument.access}" if kind == "pointer" else ""
         access += f", align: {argument.align}" if kind == "pointer" and argument.align > WORD_BYTES else ""
         access += ", timed: true" if argument.timed else ""
+        # A DMA of ours moves it, once and in order.
+        is_stream = kind == "pointer" and any(stream.name == argument.name for stream in kernel.streams)
+        access += ", streamed: true" if is_stream else ""
         place = f"offset: {argument.offset:#x}, width: {argument.width}"
         lines.append(f"  {argument.name}: {{{place}, kind: {kind}{access}}}")
     causes = ", ".join(cause_names(kernel.streams))

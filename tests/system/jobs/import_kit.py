@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from contract.harness import OPEN
 from eddy.board.port.profile import load_profile
 from eddy.board.remote.factory import open_device
 from eddy.cli.main import app
+from eddy.core.applications import Application
 from eddy.core.records import JobRecord, JobRequest
 from eddy.hypervisor.engine.engine import Engine
 from eddy.packages.applications import load_application, load_constants
@@ -41,25 +42,33 @@ def import_into(root: Path, name: str, arguments: Sequence[str]) -> str:
 
 
 class ImportedJobs:
-    """An engine on a simulated board, and one imported application."""
+    """An engine on a simulated board, and one imported application, or one that is made of it."""
 
-    def __init__(self, root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self,
+        root: Path,
+        name: str,
+        monkeypatch: pytest.MonkeyPatch,
+        profile_name: str = "tiny",
+        made: Callable[[Application], Application] = lambda imported: imported,
+    ) -> None:
         manifest = root / "bitstreams" / name / "manifest.yaml"
         built = build_folder()
         built.mkdir(parents=True, exist_ok=True)
-        (root / "build").mkdir()
-        (root / "build" / "sim").symlink_to(built)
+        if not (root / "build").exists():
+            (root / "build").mkdir()
+            (root / "build" / "sim").symlink_to(built)
         monkeypatch.setenv("EDDY_BUILD_DIR", str(root / "build"))
         monkeypatch.setattr(build, "manifest_path", lambda _: manifest)
-        profile, found = load_profile("tiny"), load_module_manifest(manifest)
+        profile, found = load_profile(profile_name), load_module_manifest(manifest)
         files = bitstreams.list_or_build(profile, found=[found])
         device = SimDevice(profile)
         folder = files.overlay.parent
         self.board = open_device(files.overlay, device, SimClock(device), profile, folder, OPEN)
         package = root / "bitstreams" / "applications" / f"{name}.yaml"
-        self.application = load_application(package)
+        self.application = made(load_application(package))
         shipped = {(name, key): value for key, value in load_constants(package, self.application).items()}
-        self.store = Store(root / "eddy.sqlite")
+        self.store = Store(root / f"{profile_name}.sqlite")
         self.engine = Engine(
             self.board, POLICIES["fcfs"](), self.store, {name: self.application}, {name: found}, constants=shipped
         )

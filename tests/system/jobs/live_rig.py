@@ -16,12 +16,14 @@ from eddy.board.model.model import LoadTime, ModelBoard
 from eddy.board.model.model_images import model_images
 from eddy.board.port.port import BoardPort
 from eddy.cli.demo.demo_plan import Order
+from eddy.core.applications import Application
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.intake.preparation_hold import LOOK_S
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.packages.catalogue import load_catalogue
+from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.store import Store
 
@@ -45,11 +47,19 @@ class Live:
     Args:
         board: Any board with images of the applications' modules.
         policy: Who gets which slot.
+        applications: By name; those of the catalogue, task by task, where nothing is said.
     """
 
-    def __init__(self, board: BoardPort, policy: DispatchPolicy, folder: Path) -> None:
+    def __init__(
+        self,
+        board: BoardPort,
+        policy: DispatchPolicy,
+        folder: Path,
+        applications: Mapping[str, Application] = UNFUSED,
+        modules: Mapping[str, ModuleManifest] = CATALOGUE.modules,
+    ) -> None:
         self.store = Store(folder / "eddy.sqlite")
-        self.engine = Engine(board, policy, self.store, UNFUSED, CATALOGUE.modules, CATALOGUE.constants)
+        self.engine = Engine(board, policy, self.store, applications, modules, CATALOGUE.constants)
         self.engine.start()
         # The board may have a past; its time goes on.
         self.engine.step(0.0)

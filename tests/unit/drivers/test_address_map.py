@@ -50,7 +50,7 @@ def test_c_says_what_python_says() -> None:
     text = (ROOT / "hw/regs/generated/eddy_window.h").read_text()
     found = {name: int(value, 16) for name, value in re.findall(r"#define EDDY_WINDOW_(\w+) (0x[0-9a-f]+)u", text)}
     expected = {"BASE": window.BASE, "BYTES": window.BYTES}
-    for name in ("SHELL", "INTC", "WIZARD", "MEMORY", "CONTROL", "MODULE", "ENGINE"):
+    for name in ("SHELL", "INTC", "WIZARD", "MEMORY", "CONTROL", "MODULE", "ENGINE", "STREAMS"):
         each = getattr(window, name)
         expected |= {f"{name}_OFFSET": each.offset, f"{name}_SIZE": each.bytes}
         expected |= {f"{name}_COUNT": each.count, f"{name}_STRIDE": each.stride} if each.count > 1 else {}

@@ -19,11 +19,21 @@ HW = Path(__file__).resolve().parents[3] / "hw"
 LISTS = sorted([*HW.glob("ip/*/*.f"), *HW.glob("top/*/*.f")])
 ENGINES = ({"NumSlots": 1, "Engine": 1}, {"NumSlots": 10, "CacheBytes": 32768, "Engine": 1})
 """Shells with a configuration engine."""
+STREAMS = {"NumSlots": 4, "Engine": 1, "Streams": 1}
+"""A shell with streams between slots."""
 SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
-    "shell": ({"NumSlots": 1}, {"NumSlots": 4}, {"NumSlots": 10}, {"NumSlots": 4, "CacheBytes": 32768}, *ENGINES),
+    "shell": (
+        {"NumSlots": 1},
+        {"NumSlots": 4},
+        {"NumSlots": 10},
+        {"NumSlots": 4, "CacheBytes": 32768},
+        *ENGINES,
+        STREAMS,
+    ),
     "mem_xbar": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
     "system_cache": ({}, {"CacheBytes": 256, "Ways": 2, "Fetches": 2, "MaxWrites": 2, "MaxBeats": 2}),
-    "ctrl_xbar": ({}, {"NumSlots": 10}, {"NumSlots": 10, "Engine": 1}),
+    "ctrl_xbar": ({}, {"NumSlots": 10}, {"NumSlots": 10, "Engine": 1}, STREAMS),
+    "stream_link": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
     "kernel_mem": tuple({"KernelDataWidth": width, "KernelAddrWidth": 32 + width % 33} for width in (8, 64, 128, 1024)),
     "kernel_join": ({}, {"NumPorts": 3}, {"NumPorts": 16}),
     "kernel_stream_in": tuple({"Bytes": count} for count in (1, 3, 8, 12, 64)),

@@ -12,10 +12,11 @@ module ctrl_xbar
 #(
   /// Slots, as many as the address map has control banks at the most.
   parameter int unsigned NumSlots = 1,
-  /// Whether there is a configuration engine.
+  /// Whether there is a configuration engine; whether there are streams between slots.
   parameter bit          Engine = 1'b0,
-  /// Banks: shell, interrupt controller, one control bank a slot, one module window a slot, the engine's.
-  parameter int unsigned NumBanks = 2 + 2 * NumSlots + 32'(Engine)
+  parameter bit          Streams = 1'b0,
+  /// Banks: shell, interrupt controller, one control bank a slot, one module window a slot, the streams', the engine's.
+  parameter int unsigned NumBanks = 2 + 2 * NumSlots + 32'(Streams) + 32'(Engine)
 ) (
   input  logic                clk_i,
   /// Synchronous reset, active low.
@@ -58,6 +59,7 @@ module ctrl_xbar
   localparam logic [7:0] ControlPage = ControlOffset[23:16];
   localparam logic [7:0] ModulePage = ModuleOffset[23:16];
   localparam logic [7:0] EnginePage = EngineOffset[23:16];
+  localparam logic [7:0] StreamsPage = StreamsOffset[23:16];
 
   typedef logic [BankWidth-1:0] bank_t;
   typedef enum logic [1:0] {
@@ -109,6 +111,9 @@ module ctrl_xbar
       end else if (Engine && page == EnginePage) begin
         hit = 1'b1;
         bank = bank_t'(NumBanks - 1);
+      end else if (Streams && page == StreamsPage) begin
+        hit = 1'b1;
+        bank = bank_t'(2 + 2 * NumSlots);
       end
     end
   end

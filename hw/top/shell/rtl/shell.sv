@@ -8,6 +8,8 @@
 /// the registers of its module (`window_addr_pkg`, from hw/regs/top/window.rdl). Any other access is answered with a
 /// poison value. Clocking wizards are beside the shell, not in it.
 ///
+/// With `Streams`, what a slot writes into one buffer may go to another slot instead (`stream_link`).
+///
 /// With `Engine`, a configuration engine takes images from memory to ICAPE3, which is beside the shell: it asks for memory
 /// in turn with the slots, as one more of them, and answers in a bank of its own.
 ///
@@ -26,6 +28,8 @@ module shell
   parameter int unsigned CacheWays = 4,
   /// Whether there is a configuration engine.
   parameter bit          Engine = 1'b0,
+  /// Whether there are streams from slot to slot (`stream_link`).
+  parameter bit          Streams = 1'b0,
   /// Requests of one slot, and of all together, that may be with memory in each direction: a power of two.
   parameter int unsigned MemRequests = 8,
   /// Beats that may be with memory in each direction when a further request goes.
@@ -78,8 +82,8 @@ module shell
     $fatal(1, "shell: NumSlots must be 1 to 10");
   end
 
-  // Banks of the CPU's window: shell, interrupts, control banks, modules, engine.
-  localparam int unsigned NumBanks = 2 + 2 * NumSlots + 32'(Engine);
+  // Banks of the CPU's window: shell, interrupts, control banks, modules, streams, engine.
+  localparam int unsigned NumBanks = 2 + 2 * NumSlots + 32'(Streams) + 32'(Engine);
   // Managers of the memory path: slots, engine.
   localparam int unsigned NumPorts = NumSlots + 32'(Engine);
 
@@ -111,7 +115,12 @@ module shell
   logic r_valid;
   ax_t mem_out_aw, mem_out_ar;
   logic [3:0] mem_out_aw_slot, mem_out_ar_slot;
-  logic [NumSlots-1:0] path_wake;
+  logic [NumSlots-1:0] path_wake, link_wake;
+  // Memory as each slot's path asks for it, and what of it is no stream.
+  axi_req_t path_req [NumSlots];
+  axi_rsp_t path_rsp [NumSlots];
+  axi_req_t mem_req [NumSlots];
+  axi_rsp_t mem_rsp [NumSlots];
 
   // The cache's registers.
   logic [15:0] cache_force;
@@ -124,7 +133,8 @@ module shell
 
   ctrl_xbar #(
     .NumSlots(NumSlots),
-    .Engine(Engine)
+    .Engine(Engine),
+    .Streams(Streams)
   ) u_ctrl_xbar (
     .clk_i(bus_clk_i),
     .rst_ni,
@@ -204,8 +214,8 @@ module shell
   for (genvar k = 0; k < NumSlots; k++) begin : gen_slot
     lite_req_t ctrl_req;
     lite_rsp_t ctrl_rsp;
-    axi_req_t slot_req, mem_req;
-    axi_rsp_t slot_rsp, mem_rsp;
+    axi_req_t slot_req;
+    axi_rsp_t slot_rsp;
 
     slot_path #(
       .MaxOutstanding(MemRequests)
@@ -228,8 +238,8 @@ module shell
       .module_rdata_o(rdata[2+NumSlots+k]),
       .irq_o(slot_irq[k]),
       .fault_irq_o(slot_fault_irq[k]),
-      .mem_req_o(mem_req),
-      .mem_rsp_i(mem_rsp),
+      .mem_req_o(path_req[k]),
+      .mem_rsp_i(path_rsp[k]),
       .slot_clk_i(slot_clk_i[k]),
       .slot_rst_no(slot_rst_no[k]),
       .slot_ctrl_req_o(ctrl_req),
@@ -240,24 +250,24 @@ module shell
       .wake_o(path_wake[k])
     );
 
-    assign mem_aw[k] = mem_req.aw;
-    assign mem_aw_valid[k] = mem_req.aw_valid;
-    assign mem_w[k] = mem_req.w;
-    assign mem_w_valid[k] = mem_req.w_valid;
-    assign mem_ar[k] = mem_req.ar;
-    assign mem_ar_valid[k] = mem_req.ar_valid;
-    assign mem_rsp.aw_ready = mem_aw_ready[k];
-    assign mem_rsp.w_ready = mem_w_ready[k];
-    assign mem_rsp.b = {m_axi_bid[3:0], m_axi_bresp};
-    assign mem_rsp.b_valid = mem_b_valid[k];
-    assign mem_rsp.ar_ready = mem_ar_ready[k];
-    assign mem_rsp.r = r;
-    assign mem_rsp.r_valid = mem_r_valid[k];
+    assign mem_aw[k] = mem_req[k].aw;
+    assign mem_aw_valid[k] = mem_req[k].aw_valid;
+    assign mem_w[k] = mem_req[k].w;
+    assign mem_w_valid[k] = mem_req[k].w_valid;
+    assign mem_ar[k] = mem_req[k].ar;
+    assign mem_ar_valid[k] = mem_req[k].ar_valid;
+    assign mem_rsp[k].aw_ready = mem_aw_ready[k];
+    assign mem_rsp[k].w_ready = mem_w_ready[k];
+    assign mem_rsp[k].b = {m_axi_bid[3:0], m_axi_bresp};
+    assign mem_rsp[k].b_valid = mem_b_valid[k];
+    assign mem_rsp[k].ar_ready = mem_ar_ready[k];
+    assign mem_rsp[k].r = r;
+    assign mem_rsp[k].r_valid = mem_r_valid[k];
 
 `ifndef SYNTHESIS
     always_ff @(posedge clk_i) begin
       AnswersAreAlwaysTaken_A :
-      assert (!rst_ni || (mem_req.b_ready && mem_req.r_ready))
+      assert (!rst_ni || (path_req[k].b_ready && path_req[k].r_ready))
       else $error("shell: a slot's path could hold up the memory it shares");
     end
 `endif
@@ -328,6 +338,35 @@ module shell
     assign slot_m_axi_rresp[k] = slot_rsp.r.resp;
     assign slot_m_axi_rlast[k] = slot_rsp.r.last;
     assign slot_m_axi_rvalid[k] = slot_rsp.r_valid;
+  end
+
+  if (Streams) begin : gen_streams
+    stream_link #(
+      .NumSlots(NumSlots),
+      .MaxParts(8)
+    ) u_stream_link (
+      .clk_i,
+      .rst_ni,
+      .sel_i(sel[2+2*NumSlots]),
+      .write_i(write),
+      .addr_i(addr),
+      .wdata_i(wdata),
+      .wstrb_i(wstrb),
+      .ack_o(ack[2+2*NumSlots]),
+      .err_o(err[2+2*NumSlots]),
+      .rdata_o(rdata[2+2*NumSlots]),
+      .req_i(path_req),
+      .rsp_o(path_rsp),
+      .wake_o(link_wake),
+      .req_o(mem_req),
+      .rsp_i(mem_rsp)
+    );
+
+    assign fail[2+2*NumSlots] = 1'b0;
+  end else begin : gen_no_streams
+    assign mem_req = path_req;
+    assign path_rsp = mem_rsp;
+    assign link_wake = '0;
   end
 
   if (Engine) begin : gen_engine
@@ -437,7 +476,7 @@ module shell
     assign r = {m_axi_rid[3:0], m_axi_rdata, m_axi_rresp, m_axi_rlast};
     assign r_slot = m_axi_rid[7:4];
     assign r_valid = m_axi_rvalid;
-    assign path_wake_o = path_wake;
+    assign path_wake_o = path_wake | link_wake;
     assign cache_flush_busy = 1'b0;
     assign cache_hits = '0;
     assign cache_misses = '0;
@@ -489,7 +528,7 @@ module shell
 
     // Answers come from inside the shell: whoever leaves out edges of a path cannot see them coming at the port.
     for (genvar k = 0; k < NumSlots; k++) begin : gen_wake
-      assign path_wake_o[k] = path_wake[k] || (r_valid && r_slot == 4'(k));
+      assign path_wake_o[k] = path_wake[k] || link_wake[k] || (r_valid && r_slot == 4'(k));
     end
   end
 

@@ -14,6 +14,7 @@ module zynqmp #(
   /// As the shell's, from the board's profile.
   parameter int unsigned CacheBytes = 0,
   parameter bit          Engine = 1'b1,
+  parameter bit          Streams = 1'b0,
   parameter int unsigned MemRequests = 8,
   parameter int unsigned MemBeats = 32
 ) ();
@@ -75,6 +76,7 @@ module zynqmp #(
     .BuildHash(BuildHash),
     .CacheBytes(CacheBytes),
     .Engine(Engine),
+    .Streams(Streams),
     .MemRequests(MemRequests),
     .MemBeats(MemBeats)
   ) u_shell (

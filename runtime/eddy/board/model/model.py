@@ -52,6 +52,7 @@ from eddy.board.port.port import (
     SlotPhase,
 )
 from eddy.board.port.profile import Profile
+from eddy.board.port.streams import check_streams
 from eddy.core.counters import SharingCounters
 from eddy.core.errors import Conflict, ImageRefused, NotFound
 from eddy.core.slots import Image
@@ -355,6 +356,7 @@ class ModelBoard:
     def launch(self, slot: int, launch: Launch) -> None:
         """Start an item; see the port."""
         state = self._slot(slot)
+        check_streams(slot, launch, self._description.streams, len(self._slots))
         item, takes_s = self._items.begin(slot, state, launch, self._events.now_s)
         number = self._events.plan(self._events.now_s + takes_s, slot)
         state.enter(SlotPhase.RUNNING, self._events.now_s, state.image, items=state.items)

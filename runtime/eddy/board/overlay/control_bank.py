@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from eddy_drivers.clocking_wizard import ClockingWizard
 from eddy_drivers.memory_counters import MemoryCounters
 from eddy_drivers.slot_ctrl import ALL_CONTEXTS, PageWindow, SlotCtrl
+from eddy_drivers.stream_port import StreamPorts
 
 from eddy.board.port.dram_map import hash_masks, units
 from eddy.board.port.port import Cause, MonitorCounters
 from eddy.board.port.profile import Profile
-from eddy.board.pynq.fabric import Fault, Window
+from eddy.board.pynq.fabric import Fault, StreamEnd, Window
 from eddy.core.counters import MemoryUse
 
 PORT_BYTES = 16
@@ -33,9 +34,16 @@ class ControlBank:
     """A slot's control bank as the board sees it."""
 
     def __init__(
-        self, bank: SlotCtrl, profile: Profile, index: int = 0, controller: MemoryCounters | None = None
+        self,
+        bank: SlotCtrl,
+        profile: Profile,
+        index: int = 0,
+        controller: MemoryCounters | None = None,
+        streams: StreamPorts | None = None,
     ) -> None:
-        self._bank, self._index, self._controller = bank, index, controller
+        self._bank, self._index, self._controller, self._streams = bank, index, controller, streams
+        # Whether a stream may be open that has not ended: at first, of whoever had the board before.
+        self._sends = streams is not None
         self.stop_memory = bank.quiesce
         self.resume_memory = bank.resume
         self.revoke = bank.revoke
@@ -74,6 +82,28 @@ class ControlBank:
             return Fault(cause, f"{cause.value} at register offset {first.address:#x}")
         where = f"{cause.value} at address {first.address:#x}, context {first.context}"
         return Fault(cause, where, first.context, first.address)
+
+    def open_stream(self, end: StreamEnd) -> None:
+        """Set an end."""
+        assert self._streams is not None, "refused before where there are none"
+        self._sends = self._sends or end.sends
+        begin = self._streams.send if end.sends else self._streams.receive
+        begin(self._index, end.slot, end.key, end.first_page, end.last_page)
+
+    def end_streams(self) -> None:
+        """The slot reads no stream any more, and has sent all it will."""
+        if self._streams is not None:
+            self._streams.stop_receiving(self._index)
+            self._streams.end(self._index)
+            self._sends = False
+
+    def break_streams(self) -> None:
+        """Both ends are gone; of a stream that has ended, the rest stays for its reader."""
+        if self._streams is not None:
+            self._streams.stop_receiving(self._index)
+            if self._sends:
+                self._streams.stop_sending(self._index)
+            self._sends = False
 
     def set_windows(self, windows: tuple[Window, ...]) -> None:
         """Replace all windows of memory."""

@@ -27,6 +27,7 @@ from eddy_drivers.memory_counters import MemoryCounters
 from eddy_drivers.regs.axi_intc import Input
 from eddy_drivers.shell import Shell
 from eddy_drivers.slot_ctrl import SlotCtrl
+from eddy_drivers.stream_port import StreamPorts
 
 from eddy.board.overlay.control_bank import ControlBank, SlotClock
 from eddy.board.overlay.device_calls import DeviceCalls, StockCalls
@@ -211,9 +212,10 @@ class OverlayFabric:
         modules = [window_at(overlay, self.shell.module_address(index)) for index in range(len(banks))]
         # Where the controller shows nothing, rows are those the shell's monitors derive from addresses.
         controller = next(iter(blocks_of_type(overlay, MemoryCounters)), None)
+        streams = single_block(overlay, StreamPorts) if profile.streams else None
         self.slots = tuple(
             SlotFabric(
-                control=ControlBank(bank, profile, index, controller),
+                control=ControlBank(bank, profile, index, controller, streams),
                 clock=SlotClock(wizard, profile),
                 module=ModuleWindow(*module),
                 done=self._line(pins, Input.MODULE + index),

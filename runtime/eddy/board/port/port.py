@@ -137,6 +137,23 @@ class Result:
     buffer: int
 
 
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A granted buffer that does not go through memory: what its writer writes, its reader in another slot reads.
+
+    Which end a launch has is what it is granted: to write, or to read. Each side's launch names the other's slot; the
+    reader's is launched first. A launch has one stream of each kind at most.
+
+    Attributes:
+        buffer: Id of the buffer, granted to both. It is written from its first byte on and read once in that order;
+            what lies in memory stays as it is.
+        slot: Where the other end is.
+    """
+
+    buffer: int
+    slot: int
+
+
 MAX_RESULT_BYTES = 512
 """Most bytes of one result: what lies in registers is read word by word."""
 
@@ -172,6 +189,8 @@ class Launch:
     held: bool = False
     """The module is not started: the caller drives its registers itself (`access`, `listen`) until `stop`. The time
     limit counts from the last `access` then, so a slot whose caller is gone closes by itself."""
+    streams: tuple[Stream, ...] = ()
+    """Buffers that come from another slot, or go to one, where the board has streams between slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +340,7 @@ class BoardDescription:
     be computed all the same, where `computes_kernels` says so.
     `storage_bytes_per_s` is the rate at which an image is read that is not in memory, 0 where that takes no board time;
     `image_cache_bytes` is the memory for images, 0 where none is kept; `memory_bytes_per_s` is what memory gives all
-    its users together at most, 0 where that is not known.
+    its users together at most, 0 where that is not known. `streams` says whether a launch may have any.
     """
 
     board: str
@@ -337,6 +356,7 @@ class BoardDescription:
     image_cache_bytes: int = 0
     memory_bytes_per_s: float = 0.0
     computes_kernels: bool = False
+    streams: bool = False
 
     def computes_kind(self, kind: str) -> bool:
         """Whether jobs of a kind are computed."""

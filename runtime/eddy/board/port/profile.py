@@ -131,6 +131,7 @@ class Profile:
         cache_bytes: Size of the cache that the slots share, in front of memory; 0 where there is none.
         memory_requests: Requests that may be with memory in each direction, of one slot and of all; a power of two.
         memory_beats: Beats that may be with memory in each direction when a further request goes.
+        streams: Whether its shell has streams from slot to slot (`hw/ip/stream_link`).
         configurations: What the slots of the `gpu` pool may hold together, by name: modules by slot. Empty where any
             cluster with an image for a slot may be in it.
     """
@@ -148,6 +149,7 @@ class Profile:
     cache_bytes: int = 0
     memory_requests: int = 8
     memory_beats: int = 32
+    streams: bool = False
     configurations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     def description(self, shell: str, arena_bytes: int, requires_signature: bool) -> BoardDescription:
@@ -170,6 +172,7 @@ class Profile:
             storage_bytes_per_s=self.configuration.storage_bytes_per_s,
             image_cache_bytes=self.configuration.image_cache_bytes,
             memory_bytes_per_s=self.dram.bytes_per_s,
+            streams=self.streams,
         )
 
 
@@ -235,6 +238,7 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             cache_bytes=int(data.get("cache_bytes", 0)),
             memory_requests=int(data.get("memory_requests", 8)),
             memory_beats=int(data.get("memory_beats", 32)),
+            streams=bool(data.get("streams", False)),
             configurations={
                 str(each): {int(slot): str(module) for slot, module in held.items()}
                 for each, held in data.get("configurations", {}).items()

@@ -9,8 +9,8 @@ of the annotated type is refused.
 ::
 
     client                                       boardd
-    {"hello": "eddy-board", "protocol": 7}  ->
-                                            <-   {"hello": "eddy-board", "protocol": 7, "instance": "5f0c...", "pid": 7}
+    {"hello": "eddy-board", "protocol": 8}  ->
+                                            <-   {"hello": "eddy-board", "protocol": 8, "instance": "5f0c...", "pid": 7}
     {"call": "load", "args": {"slot": 0, "image": "ab..."}}  ->
                                             <-   {"result": null}   or   {"error": {"code", "message", "details"}}
 """
@@ -34,7 +34,7 @@ from eddy.core import errors
 from eddy.core.errors import EddyError, InvalidRequest
 from eddy.core.units import format_bytes
 
-PROTOCOL = 7
+PROTOCOL = 8
 """Changes when an old client would misunderstand a new boardd, or the other way round."""
 NAME = "eddy-board"
 CHUNK = 8 << 20

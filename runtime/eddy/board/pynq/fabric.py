@@ -93,6 +93,25 @@ class KernelEnd:
     cores: tuple[CoreReport, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class StreamEnd:
+    """A slot's end of a stream: pages that go to another slot's, or come from there.
+
+    Attributes:
+        sends: Whether the slot writes them; else it reads them.
+        slot: Where the other end is.
+        key: The same at both ends, and nowhere else.
+        first_page: Physical page number of the first of them.
+        last_page: Of the last.
+    """
+
+    sends: bool
+    slot: int
+    key: int
+    first_page: int
+    last_page: int
+
+
 class ShellControl(Protocol):
     """The static region's own registers."""
 
@@ -153,6 +172,16 @@ class SlotControl(Protocol):
 
     def clear_fault(self) -> None:
         """Forget the cause, so that the next one is recorded."""
+
+    def open_stream(self, end: StreamEnd) -> None:
+        """Set an end; the slot's end of that kind before is gone."""
+
+    def end_streams(self) -> None:
+        """The slot reads no stream any more, and has sent all it will: a reader gets what is left, then zeros."""
+
+    def break_streams(self) -> None:
+        """Both ends are gone, with all that is under way, and whoever waits at the other end waits no more. What was
+        ended stays there for its reader."""
 
     def set_windows(self, windows: tuple[Window, ...]) -> None:
         """Make these the slot's windows and disable all others; one that stays as and where it was holds throughout."""

@@ -65,7 +65,7 @@ class HlsRunner:
                 self._refuse(launch, why)
                 return
         self._parts.accounts.begin(0, launch.account)
-        self._parts.gate.open(launch.grants)
+        self._parts.gate.open(launch.grants, streams=launch.streams)
         with self._starting():
             self._begin(launch)
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from eddy.board.port.clock import Clock
-from eddy.board.port.port import Access, Cause, Grant
-from eddy.board.pynq.fabric import NO_WINDOW, SlotControl, Window
+from eddy.board.port.port import Access, Cause, Grant, Stream
+from eddy.board.pynq.fabric import NO_WINDOW, SlotControl, StreamEnd, Window
 from eddy.core.errors import BoardFault, InvalidRequest
 from eddy.core.units import format_duration
 
@@ -93,9 +93,11 @@ class MemoryGate:
         """Closed, and not seen to be drained: these buffers belong to nobody until they are."""
         self._table: tuple[Window, ...] | None = None
         self._revoked = False
+        self._streams = False
 
-    def open(self, grants: Iterable[Grant], context: int = 0, place: int = 0) -> None:
-        """Let a memory context reach what it is granted, one window a buffer from `place` on, and nothing else.
+    def open(self, grants: Iterable[Grant], context: int = 0, place: int = 0, streams: Iterable[Stream] = ()) -> None:
+        """Let a memory context reach what it is granted, one window a buffer from `place` on, and nothing else; what of
+        that is in `streams`, in another slot instead of memory.
 
         Raises:
             InvalidRequest: More buffers than the slot has windows.
@@ -116,6 +118,11 @@ class MemoryGate:
         }
         self._open[context] = (loan, windows)
         self._program()
+        for stream in streams:
+            # The buffer's number is never that of another's, so what has this key is of one job's item.
+            key, sends = stream.buffer & 0xFFFF, rights[stream.buffer][1]
+            self._control.open_stream(StreamEnd(sends, stream.slot, key, *loan.buffers[stream.buffer]))
+            self._streams = True
         if self._revoked:
             self._control.admit()
             self._revoked = False
@@ -130,6 +137,9 @@ class MemoryGate:
             return
         loan, _ = self._open.pop(context)
         self._owed.append(loan)
+        if self._streams:
+            self._control.end_streams()
+            self._streams = False
         if self._open:
             # Requests of the others wait meanwhile: it takes what was admitted, at memory's own pace.
             self._program()
@@ -148,7 +158,7 @@ class MemoryGate:
         What the slot had admitted ends without it, within `bound_s`; a memory that does not answer keeps its pages.
         """
         self._owed += [loan for loan, _ in self._open.values()]
-        self._open, self._table, self._revoked = {}, None, True
+        self._open, self._table, self._revoked, self._streams = {}, None, True, False
         self.settle(bound_s)
 
     def settle(self, bound_s: float = 0.0) -> None:

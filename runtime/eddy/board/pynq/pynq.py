@@ -33,6 +33,7 @@ from eddy.board.port.port import (
     SlotPhase,
 )
 from eddy.board.port.profile import Profile
+from eddy.board.port.streams import check_streams
 from eddy.board.pynq.arena import Arena
 from eddy.board.pynq.check_bypass import CheckBypass
 from eddy.board.pynq.fabric import Fabric
@@ -181,6 +182,7 @@ class PynqBoard:
         if target.runner is None or not target.can_start_item:
             raise slot_busy_error(slot, target)
         check_launch(launch, (running.item for each in self._slots for running in each.launches))
+        check_streams(slot, launch, self._profile.streams, len(self._slots))
         if launch.held:
             check_held(slot, launch)
             target.runner = make_held_runner(slot, target, self._clock, self._arena)

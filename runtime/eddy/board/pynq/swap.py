@@ -102,6 +102,10 @@ def _stop(swap: SwapContext) -> None:
         swap.slot.module.quiesce()
 
 
+def _break_streams(swap: SwapContext) -> None:
+    swap.slot.control.break_streams()
+
+
 def _drain(swap: SwapContext) -> None:
     swap.slot.control.stop_memory()
     # Out of time is no failure: the decoupler closes over what is left, and the firewall finishes it toward memory.
@@ -123,6 +127,11 @@ def _forget_status(swap: SwapContext) -> None:
 CLOSING: tuple[SwapStep, ...] = (
     SwapStep("fence", "software must not ask a module that is about to vanish: nothing may answer", _fence),
     SwapStep("stop", "an accelerator with auto-restart would start another item while it drains", _stop),
+    SwapStep(
+        "streams",
+        "a read that waits for another slot would outlast the drain, and that slot's would wait",
+        _break_streams,
+    ),
     SwapStep(
         "drain",
         "half a burst would block the memory port; the wait is bounded, then the burst is completed by force",
@@ -289,6 +298,7 @@ def _open(swap: SwapContext, steps: tuple[SwapStep, ...]) -> None:
 def force_close(slot: SlotFabric) -> None:
     """Close a slot at once, with nothing to wait for: the last resort of every failure path."""
     slot.module.fence()
+    slot.control.break_streams()
     slot.control.decouple()
     slot.control.hold_reset()
 

@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from eddy.board.port.port import BoardEvent, Launch
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import InvalidRequest, NotFound
-from eddy.core.fusion import select_form
+from eddy.core.fusion import list_forms, select_form
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import APPLICATION, JobRecord, JobRequest
 from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM, Content, Pieces
+from eddy.hypervisor.jobs.job_spec import StreamsOfForms
 from eddy.hypervisor.jobs.work import BoardOffer, Fetch, JobMemory
 from eddy.packages.modules import ModuleManifest, no_check
+from eddy.packages.streams import streamed_edges
 from eddy.store import Store
 from eddy.store.bytes.blob_file import BlobFile
 from eddy.store.db.rows import StoredJob
@@ -221,12 +223,14 @@ class ApplicationWork:
 
     Attributes:
         modules: Manifests by name.
+        streams: Edges that may go from slot to slot on its board, by form.
     """
 
     application: Application
     request: JobRequest
     modules: Mapping[str, ModuleManifest]
     constants: Constants
+    streams: StreamsOfForms = ()
 
     def submission(self) -> Submission:
         """The request is all there is to keep."""
@@ -235,7 +239,7 @@ class ApplicationWork:
     def spec(self, record: JobRecord) -> m.JobSpec:
         """In the `pipeline` pool; every item leaves outputs, where the application has any."""
         collects = m.OutputCollection.EVERY_ITEM if self._outputs() else m.OutputCollection.NONE
-        return m.JobSpec.of(record, self.application, collects=collects)
+        return m.JobSpec.of(record, self.application, collects=collects, streams=self.streams)
 
     def contents(self, fetch: Fetch) -> Content:
         """Inputs and constants, a piece in memory at a time; everything else is zero."""
@@ -289,10 +293,12 @@ class ApplicationJobs:
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
+        self._streams = False
 
     def set_offer(self, offer: BoardOffer) -> None:
         """Its modules are those of the `pipeline` pool."""
         self._admission.set_offer(offer.pipeline, offer.unchecked, offer.why)
+        self._streams = offer.streams
 
     def prepare(self, request: JobRequest, store: Store) -> ApplicationWork:
         """Check a request.
@@ -315,4 +321,7 @@ class ApplicationJobs:
         return self._work(application, stored.request)
 
     def _work(self, application: Application, request: JobRequest) -> ApplicationWork:
-        return ApplicationWork(application, request, self._admission.modules, self._admission.constants)
+        modules, forms = self._admission.modules, list_forms(application) if self._streams else ()
+        found = ((form.form, streamed_edges(form, modules)) for form in forms)
+        streams = tuple((form, edges) for form, edges in found if edges)
+        return ApplicationWork(application, request, modules, self._admission.constants, streams)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from eddy.board.port.port import Access, BoardPort, Buffer, Grant, Launch, Result
+from eddy.board.port.port import Access, BoardPort, Buffer, Grant, Launch, Result, Stream
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import Conflict, MemoryExhausted, NotFound
 from eddy.hypervisor.jobs.messages import item_name
@@ -136,11 +136,18 @@ class JobBuffers:
         return (name, EVERY_ITEM) in self._maps.get(job, {})
 
     def launch(
-        self, job: int, application: Application, task: int, item: int, manifests: Mapping[str, ModuleManifest]
+        self,
+        job: int,
+        application: Application,
+        task: int,
+        item: int,
+        manifests: Mapping[str, ModuleManifest],
+        streams: Iterable[tuple[str, int]] = (),
     ) -> Launch:
         """The launch of one item: addresses and scalars in registers, grants for exactly the buffers it points to.
 
-        A scalar that names a buffer has its bytes; a result goes into the buffer that it names.
+        A scalar that names a buffer has its bytes; a result goes into the buffer that it names. Of `streams`, buffers
+        by name, the other end is in another slot.
 
         Raises:
             InvalidRequest: The task's arguments do not fit its module's manifest.
@@ -172,6 +179,7 @@ class JobBuffers:
             task=application.task_name(task),
             results=tuple(results),
             causes=() if manifest.status is None else manifest.status.causes,
+            streams=tuple(Stream(self.find(job, name, item).id, slot) for name, slot in streams),
         )
 
     def find(self, job: int, name: str, item: int = EVERY_ITEM) -> Buffer:

@@ -7,7 +7,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eddy.core.applications import Application
+from eddy.core.applications import Application, StreamedEdge
 from eddy.core.profiles import LaunchShape
 from eddy.core.records import APPLICATION, JobRecord, KernelRecord
 from eddy.core.slots import Pool
@@ -61,6 +61,10 @@ class CorePartition:
     variants: Mapping[str, KernelVariant]
 
 
+StreamsOfForms = tuple[tuple[str, tuple[StreamedEdge, ...]], ...]
+"""Forms of an application, and edges of each that may be streamed."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobSpec:
     """A job as the machine needs it.
@@ -83,6 +87,7 @@ class JobSpec:
         asked: What was asked for beside what it computes.
         kept: Whether it has a record. A session and its launches have none: nothing of them is written to the disk, and
             a launch that has begun is never begun again, since its buffers are as it left them.
+        streams: Edges that may go from slot to slot, where the board can.
     """
 
     id: int
@@ -103,6 +108,7 @@ class JobSpec:
     computed: bool = True
     asked: SubmissionOptions = NOTHING
     kept: bool = True
+    streams: StreamsOfForms = ()
 
     @classmethod
     def of(
@@ -114,6 +120,7 @@ class JobSpec:
         collects: OutputCollection = OutputCollection.NONE,
         in_place: bool = False,
         spread: CorePartition | None = None,
+        streams: StreamsOfForms = (),
     ) -> JobSpec:
         """A job as its record has it."""
         return cls(
@@ -134,6 +141,7 @@ class JobSpec:
             spread=spread,
             computed=record.computed,
             asked=record.asked,
+            streams=streams,
         )
 
     @property
@@ -145,6 +153,11 @@ class JobSpec:
     def expected_slot_s(self) -> float:
         """Slot-seconds it is expected to use, as its submission had it; 0 where nothing is known."""
         return self.application.expected_slot_s(self.batch) if self.kind == APPLICATION else 0.0
+
+    @property
+    def streamed(self) -> tuple[StreamedEdge, ...]:
+        """Edges of its form that may go from slot to slot."""
+        return next((edges for form, edges in self.streams if form == self.application.form), ())
 
     def leaves_outputs(self, item: int) -> bool:
         """Whether an item leaves outputs that are to be stored."""

@@ -278,13 +278,19 @@ class StopItem:
 
 @dataclass(frozen=True, slots=True)
 class LaunchItem:
-    """Start an item of a task on the slot that holds it; an `ItemEnded` follows."""
+    """Start an item of a task on the slot that holds it; an `ItemEnded` follows.
+
+    `streams` are buffers, by name, of which the other end is in another slot, where that item is started in the same
+    step; `turn` says when: who reads before who writes.
+    """
 
     slot: int
     job: int
     task: int
     item: int
     form: str = field(default="", kw_only=True)
+    streams: tuple[tuple[str, int], ...] = field(default=(), kw_only=True)
+    turn: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ class MachineSlot:
         drained: Why nothing new is placed here, for people; "" where it is.
         leased: The lease that holds it; "" for none. It is withheld from jobs then.
         meter: Whose its time is.
+        feeds: Where its last stream went: slot, job and item there.
     """
 
     index: int
@@ -85,6 +86,7 @@ class MachineSlot:
     coming: frozenset[str] = frozenset()
     was_near: bool = False
     meter: SlotMeter = field(default_factory=SlotMeter)
+    feeds: tuple[int, int, int] | None = None
     cached: SlotView | None = None
 
     def enter(self, phase: Phase, at_s: float) -> None:

@@ -38,6 +38,7 @@ class BoardOffer:
         gpu_slots: For how many slots of it, by module.
         unchecked: Modules that it has images of, whose builds have no check on record: no job is given them.
         why: Why no job is given one of these; "" where its check is on record by now, and it was let in.
+        streams: Whether buffers may go from slot to slot.
     """
 
     arena_bytes: int = 0
@@ -46,6 +47,7 @@ class BoardOffer:
     gpu_slots: Mapping[str, int] = field(default_factory=dict)
     unchecked: frozenset[str] = frozenset()
     why: Callable[[str], str] = no_check
+    streams: bool = False
 
 
 class JobMemory:
@@ -72,7 +74,7 @@ class JobMemory:
 
     def launch(self, application: Application, launch: m.LaunchItem, manifests: Mapping[str, ModuleManifest]) -> Launch:
         """The launch of an item whose task's arguments name buffers and scalars."""
-        return self._buffers.launch(self._job, application, launch.task, launch.item, manifests)
+        return self._buffers.launch(self._job, application, launch.task, launch.item, manifests, launch.streams)
 
 
 class BoardWork(Protocol):

@@ -278,6 +278,8 @@ def _concerns_policies(message: Input) -> bool:
 _ORDER = (Collect, StopItem, LaunchItem, LaunchSlice, ScrubSlot, Free, Allocate, Fetch, ReadAhead, Load)
 
 
-def _rank(command: object) -> tuple[int, int]:
-    """Items start before a load that may block, in order of slots; memory is freed before it is asked for."""
-    return _ORDER.index(type(command)), command.slot if isinstance(command, LaunchItem) else 0
+def _rank(command: object) -> tuple[int, int, int]:
+    """Items start before a load that may block, who reads a stream first, in order of slots; memory is freed before it
+    is asked for."""
+    launch = command if isinstance(command, LaunchItem) else None
+    return (_ORDER.index(type(command)), *((launch.turn, launch.slot) if launch is not None else (0, 0)))

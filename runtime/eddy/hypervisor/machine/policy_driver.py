@@ -10,6 +10,7 @@ from eddy.core.slots import Pool
 from eddy.hypervisor.jobs.job import BufferState, Job
 from eddy.hypervisor.jobs.messages import Fetch, LaunchItem, Load, ScrubSlot
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
+from eddy.hypervisor.machine.streamed_starts import Start, starts
 from eddy.hypervisor.slots.job_forms import JobForms
 from eddy.hypervisor.slots.machine_state import MachineState
 from eddy.hypervisor.slots.pools import PoolState
@@ -34,23 +35,48 @@ class PolicyDriver:
         """Start every item that may start, but in slots that are `waiting` for what is decided."""
         for slot in self.state.slots.values():
             if slot.index not in waiting:
-                self.launch(slot)
+                self.launch(slot, waiting)
 
-    def launch(self, slot: MachineSlot) -> bool:
-        """Start a slot's next item, if it waits for one that may start; answers whether."""
+    def launch(self, slot: MachineSlot, waiting: Collection[int] = ()) -> bool:
+        """Start a slot's next item, if it waits for one that may start, and with it those who read what it writes from
+        slot to slot; answers whether."""
         if slot.phase is not Phase.HELD or slot.job is None or slot.task is None:
             return False
         job = self.state.jobs[slot.job]
-        item = job.next_item(slot.task, self.state.pools[job.spec.pool].policy.pipelined)
+        pipelined = self.state.pools[job.spec.pool].policy.pipelined
+        item = job.next_item(slot.task, pipelined)
         if item is None:
             return False
-        slot.item, form = item, job.spec.application.form
+        together = (
+            starts(job, slot, item, self.state.slots, waiting, lambda: self._is_crowded(job))
+            if pipelined and job.spec.streams
+            else (Start(slot.task, slot.index),)
+        )
+        for turn, start in enumerate(together):
+            self._start(job, item, start, turn)
+        return bool(together)
+
+    def _start(self, job: Job, item: int, start: Start, turn: int) -> None:
+        slot, form = self.state.slots[start.slot], job.spec.application.form
+        slot.item = item
         job.held -= 1
         job.running += 1
         slot.enter(Phase.RUNNING, self.state.now_s)
-        self.state.log(job, slot, self.state.now_s, JobEventKind.LAUNCH, item=item)
-        self.state.out.commands.append(LaunchItem(slot.index, job.spec.id, slot.task, item, form=form))
-        return True
+        detail = f"reads from slot {start.reads[1]}" if start.reads is not None else ""
+        if start.writes is not None:
+            slot.feeds = start.writes[1], job.spec.id, item
+            detail = f"{detail}, writes to slot {start.writes[1]}".removeprefix(", ")
+        self.state.log(job, slot, self.state.now_s, JobEventKind.LAUNCH, item=item, detail=detail)
+        launch = LaunchItem(start.slot, job.spec.id, start.task, item, form=form, streams=start.streams, turn=turn)
+        self.state.out.commands.append(launch)
+
+    def _is_crowded(self, job: Job) -> bool:
+        """Whether another job may want a slot of the same pool, or another task of the same job."""
+        unplaced = any(slot is None and not job.items.is_done(task) for task, slot in enumerate(job.slot_of))
+        return unplaced or any(
+            each is not job and each.spec.pool is job.spec.pool and not each.is_hidden
+            for each in self.state.jobs.values()
+        )
 
     def decide(self) -> None:
         """Ask the policies; again as long as what they decided changes the world at once.

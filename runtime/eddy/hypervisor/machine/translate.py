@@ -122,4 +122,12 @@ def board_offer(
     """
     pipeline, gpu = (index_images(images, pool_slots(description, pool)) for pool in (Pool.PIPELINE, Pool.GPU))
     slots = {module: len(held) for module, held in gpu.items()}
-    return BoardOffer(description.arena_bytes, frozenset(pipeline), frozenset(gpu), slots, frozenset(refused), why)
+    return BoardOffer(
+        description.arena_bytes,
+        frozenset(pipeline),
+        frozenset(gpu),
+        slots,
+        frozenset(refused),
+        why,
+        description.streams,
+    )
