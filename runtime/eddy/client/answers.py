@@ -163,7 +163,7 @@ class Buffer(TypedDict):
     name: str
     """Unique in the application."""
     role: BufferRole
-    """Filled by a submission, handed back, between tasks, or one for all items."""
+    """Filled by a submission, handed back, between tasks, one for all items, or filled and handed back."""
     bytes: int
     """Size of one item's."""
     dtype: str
@@ -174,7 +174,7 @@ class Buffer(TypedDict):
     """A constant the package brings; it may be left out of a submission."""
 
 
-BufferRole = Literal["input", "output", "intermediate", "constant"]
+BufferRole = Literal["input", "output", "intermediate", "constant", "update"]
 """What a buffer is to the application."""
 
 

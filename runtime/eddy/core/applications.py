@@ -22,6 +22,18 @@ class BufferRole(str, enum.Enum):
     """One per item, between tasks."""
     CONSTANT = "constant"
     """One per job, the same for every item, filled from what the tenant submits or the package ships."""
+    UPDATE = "update"
+    """One per item, filled from what the tenant submits, and handed back as the tasks left it."""
+
+    @property
+    def is_given(self) -> bool:
+        """Whether each item's is filled from what the tenant submits."""
+        return self in (BufferRole.INPUT, BufferRole.UPDATE)
+
+    @property
+    def is_returned(self) -> bool:
+        """Whether each item's is handed back to the tenant."""
+        return self in (BufferRole.OUTPUT, BufferRole.UPDATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,8 +262,11 @@ def port(name: str, width: int = 1) -> TopPort:
         (">io_mem_ar_valid", ">io_mem_ar_bits_addr", "io_mem_r_bits_data", ">io_mem_ar_bits_len"),
         (">io_mem_ar_valid", ">io_mem_ar_payload_addr", "io_mem_r_payload_data", ">io_mem_ar_payload_len"),
         (">m00_axi_arvalid_o", ">m00_axi_araddr_o", "m00_axi_rdata_i", ">m00_axi_arlen_o"),
+        (">m_axi_input_r_ARVALID", ">m_axi_input_r_ARADDR", "m_axi_input_r_RDATA", ">m_axi_input_r_ARLEN"),
+        (">m_axi_ar_ARVALID", ">m_axi_ar_ARADDR", "m_axi_ar_RDATA", ">m_axi_ar_ARLEN"),
+        (">io_mem_ar_arvalid", ">io_mem_ar_araddr", "io_mem_r_rdata", ">io_mem_ar_arlen"),
     ],
-    ids=["hls", "chisel", "spinal", "suffixes"],
+    ids=["hls", "chisel", "spinal", "suffixes", "input_r", "named as a channel", "channel twice"],
 )
 def test_interfaces_are_told_by_names(names: tuple[str, ...]) -> None:
     valid, address, data, length = names

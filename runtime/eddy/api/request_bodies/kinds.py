@@ -55,7 +55,7 @@ class ServedKind:
 def _buffers(record: JobRecord, applications: Applications) -> tuple[str, ...]:
     application = applications.get(record.application)
     buffers = application.buffers if application else ()
-    return tuple(buffer.name for buffer in buffers if buffer.role is BufferRole.OUTPUT)
+    return tuple(buffer.name for buffer in buffers if buffer.role.is_returned)
 
 
 def _arrays(record: JobRecord, applications: Applications) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ class Admission:
         return application
 
     def _inputs(self, request: JobRequest, application: Application, store: Store) -> None:
-        inputs = {spec.name: spec for spec in application.buffers if spec.role is BufferRole.INPUT}
+        inputs = {spec.name: spec for spec in application.buffers if spec.role.is_given}
         _known(request.inputs, "inputs", inputs)
         for name, spec in inputs.items():
             hashes = request.inputs.get(name, ())

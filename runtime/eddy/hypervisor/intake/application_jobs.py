@@ -59,7 +59,7 @@ class ApplicationWork:
         def content(spec: BufferSpec, item: int) -> Pieces:
             if spec.role is BufferRole.CONSTANT and item == EVERY_ITEM:
                 return self._constant(spec, fetch)
-            if spec.role is not BufferRole.INPUT:
+            if not spec.role.is_given:
                 return ()
             hashes = self.request.inputs[spec.name]
             if len(hashes) == self.request.batch:
@@ -85,7 +85,7 @@ class ApplicationWork:
         return ((name, memory.read(name, item)) for name in self._outputs())
 
     def _outputs(self) -> list[str]:
-        return [each.name for each in self.application.buffers if each.role is BufferRole.OUTPUT]
+        return [each.name for each in self.application.buffers if each.role.is_returned]
 
     def log(self, memory: JobMemory) -> bytes:
         """Modules print nothing."""
