@@ -163,7 +163,7 @@ class Buffer(TypedDict):
     name: str
     """Unique in the application."""
     role: BufferRole
-    """Filled by a submission, handed back, between tasks, one for all items, or filled and handed back."""
+    """Filled by a submission, handed back, between tasks, one for all items, or both of the first two."""
     bytes: int
     """Size of one item's."""
     dtype: str

@@ -212,6 +212,8 @@ def _compile(sources: KernelSources, top: str | None, models: Sequence[Path]) ->
         # Sources of several origins say it in some files and not in others, and nothing here depends on it.
         *("--timescale", "1ns/1ps"),
         *(f"--map-keyword-version={VERILOG}+.v", "--allow-hierarchical-const", "--relax-enum-conversions"),
+        # A port is declared once more, as what it is driven by.
+        "--allow-merging-ansi-ports",
         *(f"--translate-off-format={word},translate_off,translate_on" for word in TRANSLATE_OFF),
         *(("--top", top) if top else ()),
         *(f"-I{folder}" for folder in folders),

@@ -13,7 +13,6 @@ from eddy.core.errors import InvalidRequest
 
 from eddy_sim.importing.arrays import KernelArray, array_arguments, find_arrays
 from eddy_sim.importing.control import (
-    BUNDLES_FROM,
     MOST_SCALAR_WORDS,
     RunChoices,
     RunControl,
@@ -39,6 +38,7 @@ from eddy_sim.importing.vendor import FP_MODEL, FloatPart, is_watcher, models_fo
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle
 from eddy_sim.tools.filelist import read_filelist, source_files
 from eddy_sim.tools.products import HARDWARE, Progress, ignore_progress
+from eddy_sim.tools.toolchain import BuildFailed
 
 MOST_MEMORIES = 16
 _MODULE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -83,6 +83,10 @@ class KernelChoices:
     cycles: int = LONGEST_CYCLES
 
 
+_LACKS = re.compile(r"it reads \"([^\"]*)\", which is no data file")
+"""How a model says that a data file of the kernel's is not there."""
+
+
 def import_kernel(given: Path, choices: KernelChoices, progress: Progress = ignore_progress) -> ImportedKernel:
     """Read a kernel, put it into a slot's top, try it, and give all files of it.
 
@@ -97,7 +101,7 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
         BuildFailed: It does not compile.
     """
     progress("reading the sources")
-    sources = find_sources(given)
+    sources = find_sources(given, choices.top)
     design, models, floats = _with_models(sources, choices.top or None)
     ports = group_ports(design.ports)
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in (*design.files, *_headers(sources))}
@@ -112,17 +116,31 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
             field="source",
         )
     name = _module_name(choices.name, design.top)
-    placed, arrays = _place(ports.controls, bundles, arrays, BUNDLES_FROM if run else 0)
+    placed, arrays = _place(ports.controls, bundles, arrays, run.bundles_from if run else 0)
     types = read_types(sources.about)
     arguments = (*_arguments(placed, bundles, types), *_array_arguments(arrays, types))
     if run:
-        scalars = (KernelArgument(*each) for each in run.scalar_registers())
+        scalars = (
+            KernelArgument(*each[:4], pointer=False if each[4] else None, element_bits=each[4])
+            for each in run.scalar_registers()
+        )
         arguments = (*scalars, *arguments)
         arguments = (*(each for stream in run.streams for each in _stream_arguments(stream)), *arguments)
     control = "chain" if not run and any(each.chain for each in bundles.values()) else "hs"
     notes = _unread(sources, design, ports, run)
     kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, notes, 0, floats, run, arrays)
-    return _tried(kernel, choices, progress)
+    try:
+        return _tried(kernel, choices, progress)
+    except BuildFailed as failed:
+        lacks = _LACKS.search(failed.message)
+        if lacks is None:
+            raise
+        raise InvalidRequest(
+            f"{design.top} reads {lacks[1]}, which {sources.folder} does not hold: add it. In a project of Vivado, data"
+            " files lie beside a block's instance (ip/NAME) or in mem_init_files: name the project's folder, with --top"
+            f" {design.top}",
+            field="source",
+        ) from failed
 
 
 def _module_name(said: str, top: str) -> str:
@@ -307,15 +325,7 @@ def _unread(sources: KernelSources, design: KernelDesign, ports: KernelPorts, ru
     taken, ties = (run.taken, run.ties or {}) if run else (set(), {})
     notes = [f"output {port.name} ({port.width} bits) goes nowhere" for port in ports.outputs if port.name not in taken]
     notes += sideband_notes(ports.streams, ties)
-    notes += [
-        f"input {port.name} is an argument: it is given what stands in a register"
-        for port in (run.scalars if run else ())
-    ]
-    notes += [
-        f"output {port.name} is a result: a register holds what it was "
-        + (f"when {valid} said so" if valid else "at the end")
-        for port, valid in (run.results if run else ())
-    ]
+    notes += run.notes() if run else []
     if design.unread:
         names = ", ".join(path.name for path in design.unread)
         notes.append(f"{names}: passed over; they cannot be read, and the kernel does not need them")
@@ -357,6 +367,12 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             run = find_stream_run(trial, pointers, kernel.streams, values)
         else:
             run = find_run(trial, pointers, values)
+    if run.astray is not None and not pointers:
+        raise InvalidRequest(
+            f"{kernel.design.top} asks for memory at {run.astray:#x}, an address of its own that no argument gives:"
+            " give its pointers registers (m_axi with offset=slave)",
+            field="source",
+        )
     if len(pointers) > MOST_BUFFERS:
         raise InvalidRequest(
             f"{kernel.design.top} asks for memory at {len(pointers)} arguments; a slot grants {MOST_BUFFERS} buffers at"

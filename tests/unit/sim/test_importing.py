@@ -225,6 +225,34 @@ def test_of_a_project_the_export_is_read_and_not_what_vivado_made_of_it(tmp_path
     assert find_sources(tmp_path).verilog == (build / "verilog.v",)
 
 
+def exported(folder: Path, top: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / f"{top}.v").write_text(
+        f"module {top} (input ap_clk, output [7:0] y);\nreg [7:0] y;\nreg [7:0] rom [0:3];\n"
+        f'initial $readmemh("./{top}_rom.dat", rom);\nalways @(posedge ap_clk) y <= rom[0];\nendmodule\n'
+    )
+    (folder / f"{top}_control_s_axi.v").write_text(f"module {top}_control_s_axi; endmodule\n")
+
+
+def test_of_a_project_the_kernel_that_is_named_is_read_with_its_data(tmp_path: Path) -> None:
+    """Vivado puts sources under `ipshared`, each block's by themselves, and data files beside a block's instance."""
+    shared, instance = (tmp_path / f"p.gen/sources_1/bd/d/{each}" for each in ("ipshared", "ip/d_b_0"))
+    exported(shared / "11/hdl/verilog", "a")
+    exported(shared / "22/hdl/verilog", "b")
+    exported(instance / "hdl/verilog/copy/hdl/verilog", "b")
+    (shared / "33/hdl/verilog").mkdir(parents=True)
+    (shared / "33/hdl/verilog/axi_thing.v").write_text("module axi_thing; endmodule\n")
+    (instance / "b_rom.dat").write_text("00\n")
+    (instance / "stray.dat").symlink_to("/etc/hostname")
+    design = read_design(find_sources(tmp_path, "b"), "b")
+    assert design.files == ((shared / "22/hdl/verilog/b.v").resolve(),)
+    assert design.data == ((instance / "b_rom.dat").resolve(),)
+    with pytest.raises(InvalidRequest, match="holds exports of 2 kernels; say which with --top"):
+        find_sources(tmp_path)
+    with pytest.raises(InvalidRequest, match="holds no export of c"):
+        find_sources(tmp_path, "c")
+
+
 def test_the_command_refuses_in_json_and_writes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "kernel"
     folder.mkdir()

@@ -255,7 +255,7 @@ class Buffer(Answer):
 
     name: str = Field(description="Unique in the application.")
     role: BufferRole = Field(
-        description="Filled by a submission, handed back, between tasks, one for all items, or filled and handed back."
+        description="Filled by a submission, handed back, between tasks, one for all items, or both of the first two."
     )
     bytes: int = Field(description="Size of one item's.")
     dtype: str = Field(description="numpy's name of an element, byte order included.")

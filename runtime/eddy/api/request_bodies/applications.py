@@ -17,7 +17,7 @@ class BufferSubmission(Request):
     """A named buffer of an application."""
 
     role: Literal["input", "output", "intermediate", "constant", "update"] = Field(
-        description="Filled from a submission, handed back, between tasks, one for all items, or filled and handed back."
+        description="Filled from a submission, handed back, between tasks, one for all items, or both of the first two."
     )
     dtype: str = Field(pattern=f"^({'|'.join(DTYPES)})$", description="numpy's name of an element.")
     shape: list[Annotated[Whole, Field(ge=1, le=MAX_BUFFER_BYTES)]] = Field(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from eddy.core.applications import Application, BufferRole
+from eddy.core.applications import Application
 from eddy.core.errors import Conflict
 from eddy.core.records import APPLICATION, KERNEL, OPTIONS, JobRecord
 from eddy.hypervisor.jobs.work import JobKind

@@ -181,7 +181,9 @@ def payloads_of(
     payloads: list[dict[str, list[bytes]]] = []
     for inputs in jobs:
         if not isinstance(inputs, Mapping):
-            takes = ", ".join(f"{name!r}: array" for name, buffer in known.items() if buffer.role in ("input", "update"))
+            takes = ", ".join(
+                f"{name!r}: array" for name, buffer in known.items() if buffer.role in ("input", "update")
+            )
             message = f"The inputs are {type(inputs).__name__}; give arrays by name: {{{takes}}}."
             raise InvalidRequest(message, field="inputs")
         payload: dict[str, list[bytes]] = {}
