@@ -27,6 +27,7 @@ from eddy_sim.importing.registers import ArgumentType, RegisterBundle, read_bund
 from eddy_sim.importing.sources import KernelSources, find_sources
 from eddy_sim.importing.streams import (
     KernelStream,
+    StreamsStuck,
     find_stream_run,
     name_streams,
     sideband_notes,
@@ -41,6 +42,8 @@ from eddy_sim.tools.products import HARDWARE, Progress, ignore_progress
 from eddy_sim.tools.toolchain import BuildFailed
 
 MOST_MEMORIES = 16
+PATIENT_STALL_CYCLES = 1 << 22
+"""Cycles without a move after which a run with streams counts as stuck where it did after fewer."""
 _MODULE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 MOST_BUFFERS = 16
 """Windows of the firewall in front of a slot."""
@@ -64,6 +67,7 @@ class KernelChoices:
         ties: What inputs are tied to.
         registers: Registers that no source tells of, as `OFFSET`, `OFFSET:BITS` or with `:out` behind.
         elements: How many a memory block's array has, where no file says it.
+        parameters: What parameters of the top are set to, instead of their defaults.
         stall_cycles: Cycles without a move after which a run counts as stuck; 0 for what is usual.
         cycles: How long the trial waits for a run where no scalar makes it shorter.
     """
@@ -79,6 +83,7 @@ class KernelChoices:
     ties: Mapping[str, str] | None = None
     registers: Mapping[str, str] | None = None
     elements: Mapping[str, int] | None = None
+    parameters: Mapping[str, int] | None = None
     stall_cycles: int = 0
     cycles: int = LONGEST_CYCLES
 
@@ -102,7 +107,7 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     """
     progress("reading the sources")
     sources = find_sources(given, choices.top)
-    design, models, floats = _with_models(sources, choices.top or None)
+    design, models, floats = _with_models(sources, choices.top or None, choices.parameters or {})
     ports = group_ports(design.ports)
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in (*design.files, *_headers(sources))}
     prefixes = [control.prefix for control in ports.controls]
@@ -130,7 +135,7 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
     notes = _unread(sources, design, ports, run)
     kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, notes, 0, floats, run, arrays)
     try:
-        return _tried(kernel, choices, progress)
+        return _patiently_tried(kernel, choices, progress)
     except BuildFailed as failed:
         lacks = _LACKS.search(failed.message)
         if lacks is None:
@@ -141,6 +146,18 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
             f" {design.top}",
             field="source",
         ) from failed
+
+
+def _patiently_tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -> ImportedKernel:
+    """Try a kernel, and once more where nothing moved at its streams: it may compute for longer before it sends."""
+    try:
+        return _tried(kernel, choices, progress)
+    except StreamsStuck as stuck:
+        if not stuck.waits or choices.stall_cycles or kernel.run is None:
+            raise
+        progress(f"nothing moved for {kernel.run.stall_cycles} cycles; trying it with {PATIENT_STALL_CYCLES}")
+        patient = replace(kernel, run=replace(kernel.run, stall_cycles=PATIENT_STALL_CYCLES))
+        return _tried(patient, choices, progress)
 
 
 def _module_name(said: str, top: str) -> str:
@@ -178,10 +195,10 @@ def _headers(sources: KernelSources) -> list[Path]:
 
 
 def _with_models(
-    sources: KernelSources, top: str | None
+    sources: KernelSources, top: str | None, parameters: Mapping[str, int]
 ) -> tuple[KernelDesign, tuple[Path, ...], tuple[FloatPart, ...]]:
     """The design, with models of the vendor's parts where it has such."""
-    design = read_design(sources, top)
+    design = read_design(sources, top, parameters)
     scripts = {path.stem.removesuffix("_ip"): path for path in sources.scripts}
     floats, absent = [], []
     for name, _ in design.missing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -296,9 +296,21 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
         **{f"{block}/rtl/{path.name}": _copy(path) for path in files},
         **{f"{block}/rtl/{part.name}.sv": float_text(part, _stub_ports(kernel, part.name)) for part in kernel.floats},
         f"{block}/rtl/{name}_slot.sv": slot_top(
-            name, design.top, kernel.ports, kernel.bundles, stubs, kernel.run, kernel.arrays
+            name,
+            " ".join([design.top, *_parameters(design.parameters)]),
+            kernel.ports,
+            kernel.bundles,
+            stubs,
+            kernel.run,
+            kernel.arrays,
         ),
     }
+
+
+def _parameters(given: Sequence[tuple[str, int]]) -> Iterator[str]:
+    """How an instance says what its parameters are set to."""
+    if given:
+        yield "#(" + ", ".join(f".{name}({value})" for name, value in given) + ")"
 
 
 def _copy(path: Path) -> str | bytes:

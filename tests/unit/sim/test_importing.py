@@ -279,6 +279,19 @@ def test_sources_are_read_as_synthesizers_read_them(tmp_path: Path) -> None:
     assert design.missing == ()
 
 
+def test_parameters_of_the_top_are_set(tmp_path: Path) -> None:
+    ports = "output m_axi_arvalid, output [W-1:0] m_axi_araddr, input [31:0] m_axi_rdata"
+    (tmp_path / "k.v").write_text(f"module k #(parameter W = 16, localparam L = 2) (input clk, {ports});\nendmodule\n")
+    sources = find_sources(tmp_path)
+    assert [port.width for port in read_design(sources).ports if port.name == "m_axi_araddr"] == [16]
+    design = read_design(sources, None, {"W": 40})
+    assert [port.width for port in design.ports if port.name == "m_axi_araddr"] == [40]
+    assert design.parameters == (("W", 40),)
+    for name in ("L", "W=1,.X", "w"):
+        with pytest.raises(InvalidRequest, match="k has no parameter"):
+            read_design(sources, None, {name: 40})
+
+
 def port(name: str, width: int = 1) -> TopPort:
     return TopPort(name.lstrip(">"), name.startswith(">"), width)
 

@@ -91,7 +91,7 @@ def test_each_kind_of_control_is_planned() -> None:
     own = RegisterBundle([KernelRegister("n", 0x10, 32)], start=True, chain=True)
     by_own = planned(ports(*flow, *control), {"s_axi_c": own})
     assert (by_own.kind, by_own.pokes, by_own.chain, by_own.reset_at_start) == ("registers", True, True, False)
-    assert list(by_own.scalar_registers()) == [("gain", 0x300, 8, False)]
+    assert list(by_own.scalar_registers()) == [("gain", 0x300, 8, False, 0)]
     by_ports = planned(ports(*flow, "ap_start", ">ap_done", ">ap_ready", "ap_continue"))
     assert (by_ports.kind, by_ports.ready, by_ports.goes_on) == ("ports", "ap_ready", "ap_continue")
     assert by_ports.reset_at_start
@@ -119,7 +119,7 @@ def test_ports_without_an_interface_are_arguments_and_results() -> None:
     assert [(port.name, valid) for port, valid in run.results] == [("y", "y_ap_vld"), ("level", "")]
     # An output that nobody needs is no reason to leave the kernel's own control.
     assert not needs_run(ports(*lite("s_axi_c"), ">interrupt", ">level:3"), own, "")
-    taken = planned(ports("ap_start", ">ap_done", "clk", "x:8", "x_ap_vld", ">wide:3000", ">ap_return:16"))
+    taken = planned(ports("ap_start", ">ap_done", "clk", "x:8", "x_ap_vld", ">wide:33000", ">ap_return:16"))
     assert [port.name for port, _ in taken.results] == ["ap_return"], "what there are no registers for stays open"
 
 
