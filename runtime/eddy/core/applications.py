@@ -25,15 +25,9 @@ class BufferRole(str, enum.Enum):
     UPDATE = "update"
     """One per item, filled from what the tenant submits, and handed back as the tasks left it."""
 
-    @property
-    def is_given(self) -> bool:
-        """Whether each item's is filled from what the tenant submits."""
-        return self in (BufferRole.INPUT, BufferRole.UPDATE)
 
-    @property
-    def is_returned(self) -> bool:
-        """Whether each item's is handed back to the tenant."""
-        return self in (BufferRole.OUTPUT, BufferRole.UPDATE)
+GIVEN, RETURNED = (BufferRole.INPUT, BufferRole.UPDATE), (BufferRole.OUTPUT, BufferRole.UPDATE)
+"""Roles of what each item is filled with from a submission, and of what each item hands back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,9 @@ def spells(seed: int, chance: float) -> Iterator[tuple[bool, int]]:
     generator = random.Random(seed)
     paused = generator.random() < chance
     while True:
-        stays = chance if paused else 1 - chance
         # As many cycles as a throw for each would give, which a simulator need not be woken for.
-        yield paused, 1 + int(math.log(1 - generator.random()) / math.log(stays)) if stays else 1
+        stays = min(max(chance if paused else 1 - chance, 1e-9), 1 - 1e-9)
+        yield paused, 1 + int(math.log(1 - generator.random()) / math.log(stays))
         paused = not paused
 
 
