@@ -82,6 +82,12 @@ class Host:
             raise Refused(code, name)
         return Handle(made) if returns_handle else None
 
+    def extension(self, name: str) -> Any:
+        """An entry point of an extension, which answers with a code."""
+        find = self._library.clGetExtensionFunctionAddress
+        find.restype = ctypes.c_void_p
+        return ctypes.CFUNCTYPE(ctypes.c_int)(find(name.encode()))
+
     def ask(self, name: str, *about: Any, form: Any = ctypes.c_uint32) -> Any:
         """The answer to a query: a number, or bytes with `form=bytes`."""
         size = ctypes.c_size_t()

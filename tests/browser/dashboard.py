@@ -160,7 +160,7 @@ def test_a_server_that_goes_away_is_said_and_one_stays_logged_in(browser: Browse
     with Server(settings, board=model_board(faults=ModelFaults())).background() as running:
         page, said = opened(browser, running, operator_key(running))
         port = running.port
-    expect(page.locator("#away")).to_contain_text(f"The server at 127.0.0.1:{port} does not answer since")
+    expect(page.locator("#away")).to_contain_text(f"The server at 127.0.0.1:{port} has not answered since")
     expect(page.locator("#ended")).to_be_visible()
     again = ServerSettings("model", "tiny", "fcfs", tmp_path / "data", package(tmp_path / "bitstreams"), port=port)
     with Server(again, board=model_board(faults=ModelFaults())).background() as running:

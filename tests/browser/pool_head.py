@@ -64,7 +64,7 @@ def test_boards_stand_in_place_of_slots(browser: Browser, pool: Pool) -> None:
             expect(page.locator("#job-why")).to_contain_text("It waits for a board with room.")
             expect(page.locator("#job-events li").first).to_contain_text("queued")
             page.screenshot(path=OUT / "pool-job.png")
-            page.get_by_role("button", name="Cancel this job").click()
+            page.get_by_role("button", name="Cancel this job").dblclick()
             expect(page.locator("#job-body")).to_contain_text("cancelled")
         page.get_by_role("link", name="Overview", exact=True).click()
         page.screenshot(path=OUT / f"{name}.png", full_page=True)

@@ -16,7 +16,7 @@ fails where it is not what the table says.
 
 *Scalar and vector forms* of the specification are there wherever the function is. A source gets the functions it names,
 so those it does not name cost nothing. `double` is there by soft float, hundreds of
-instructions an operation; there is no `half` arithmetic, `half` is a format in memory.
+instructions an operation, and `half` by way of `float`, some 50.
 
 ## Errors of mathematical functions
 
@@ -50,6 +50,20 @@ one call (*call to 'pow' is ambiguous*: cast them to one type), integers alone w
 An integer next to a `double` becomes one, and so does a scalar of `float` next to a vector of `double`. A scalar of
 `double` next to a vector of *float* becomes `float`, as the language converts an argument. `vstoren`, `shuffle2` and
 the copies refuse arguments whose elements have different types; integers of one size are alike.
+
+## half
+
+A source that names `half` outside comments (`cl_khr_fp16`) has its arithmetic, and a form in it of every function
+below that takes `float`, scalars and vectors, but `half_`, `native_` and `fast_` functions. An operation is that of
+`float` on the numbers converted, rounded once more to nearest even, which for `+ - * /` and `sqrt` is IEEE 754
+binary16, as binary32 has more than twice the digits; `fma` rounds the exact sum once. Other functions have the value of
+the table in `float`, rounded: half a unit of the last place of `half` and a thousandth. `nextafter`, `frexp`, `modf`,
+`ldexp` and what looks at bits are exact. `convert_` has every rounding and, from `half`, `_sat`; `read_imageh` and
+`write_imageh` are there; `printf` prints a `half`, vectors of it only as `float`. A product and a sum of `half` are
+never fused.
+
+An integer next to a `half` becomes one. Integers alone where a function has `half` and `float` are `float`, as in
+sources without `half`; `half` and `float` in one call are ambiguous.
 
 ## All of them
 

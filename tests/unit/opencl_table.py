@@ -194,6 +194,8 @@ DOUBLE_RANGES: dict[str, tuple[float, float]] = {
 }
 """Where its arguments are interesting in `double`, where that is elsewhere than in `float`."""
 
+LANES = ("add", "min", "max")
+"""What is reduced and scanned over the items of a subgroup."""
 SPECIFICATION: dict[str, tuple[str, ...]] = {
     "Work-items (6.12.1)": (
         *("get_work_dim", "get_global_size", "get_global_id", "get_local_size", "get_local_id"),
@@ -247,6 +249,23 @@ SPECIFICATION: dict[str, tuple[str, ...]] = {
             for sum in ("", "_acc_sat")
             for form in ("uu_uint", "ss_int", "us_int", "su_int")
         ),
+    ),
+    "Subgroups (`cl_khr_subgroups`)": (
+        *("get_sub_group_size", "get_max_sub_group_size", "get_num_sub_groups", "get_enqueued_num_sub_groups"),
+        *("get_sub_group_id", "get_sub_group_local_id"),
+        *("sub_group_barrier", "sub_group_all", "sub_group_any", "sub_group_broadcast"),
+        *(f"sub_group_{what}_{of}" for what in ("reduce", "scan_inclusive", "scan_exclusive") for of in LANES),
+    ),
+    "Subgroups that part (`cl_khr_subgroup_ballot`, `_non_uniform_vote`, `_shuffle`, `_shuffle_relative`)": (
+        *("sub_group_elect", "sub_group_non_uniform_all", "sub_group_non_uniform_any"),
+        *("sub_group_non_uniform_all_equal", "sub_group_non_uniform_broadcast", "sub_group_broadcast_first"),
+        *("sub_group_ballot", "sub_group_inverse_ballot", "sub_group_ballot_bit_extract"),
+        *("sub_group_ballot_bit_count", "sub_group_ballot_inclusive_scan", "sub_group_ballot_exclusive_scan"),
+        *("sub_group_ballot_find_lsb", "sub_group_ballot_find_msb"),
+        *(f"get_sub_group_{which}_mask" for which in ("eq", "ge", "gt", "le", "lt")),
+        *("sub_group_shuffle", "sub_group_shuffle_xor", "sub_group_shuffle_up", "sub_group_shuffle_down"),
+        *("intel_sub_group_shuffle", "intel_sub_group_shuffle_xor"),
+        *("intel_sub_group_shuffle_up", "intel_sub_group_shuffle_down"),
     ),
     "Conversions (6.2.3, 6.2.4)": (
         *("convert_T", "convert_T_sat", "as_T"),

@@ -157,8 +157,8 @@ class BoardTime(TypedDict):
     """Charged before, while the board had more slots or fewer; 0 where it never had."""
 
 
-class Buffer(TypedDict):
-    """A named buffer of an application."""
+class _Buffer(TypedDict):
+    """What every `Buffer` has."""
 
     name: str
     """Unique in the application."""
@@ -172,6 +172,13 @@ class Buffer(TypedDict):
     """Shape of one item's array."""
     shipped: bool
     """A constant the package brings; it may be left out of a submission."""
+
+
+class Buffer(_Buffer, total=False):
+    """A named buffer of an application."""
+
+    picture: bool
+    """Whether it is a tile of a picture in grey levels."""
 
 
 BufferRole = Literal["input", "output", "intermediate", "constant", "update"]
@@ -418,6 +425,9 @@ class HistoryPoint(TypedDict):
     """Price of one core of a cluster, by slot."""
     celsius: float | None
     """The hottest sensor; null where the kernel shows none."""
+    shares: dict[str, float]
+    """Slots that a tenant had: those that worked for it or that it leased, and of a cluster that several share its
+    part of the cores; of the 8 tenants that had most."""
 
 
 class InterruptAnswer(TypedDict):
@@ -1042,7 +1052,8 @@ class _Overview(TypedDict):
     counts: dict[str, int]
     """Jobs that have not ended, by state."""
     jobs: list[Job]
-    """Jobs that have not ended, oldest first; at most 40."""
+    """Jobs that have not ended: those in a slot, then those that have begun, then those in the queue, the oldest
+    first of each; at most 40."""
     ended: list[Job]
     """Jobs that have ended, of the newest 12, newest first."""
     spans: list[Span]

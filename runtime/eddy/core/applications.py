@@ -8,7 +8,11 @@ task runs once an item. Task `b` may start item `i` when every predecessor of `b
 from __future__ import annotations
 
 import enum
+import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from eddy.core.errors import InvalidRequest
 
 
 class BufferRole(str, enum.Enum):
@@ -40,6 +44,7 @@ class BufferSpec:
         bytes: Size in bytes of one item's buffer.
         dtype: numpy dtype string of the elements, e.g. ``"u1"``, ``"<i2"``.
         shape: Shape of one item's array; its product times the item size of `dtype` is `bytes`.
+        picture: Whether it is a tile of a picture in grey levels: people may give and see it as one.
     """
 
     name: str
@@ -47,6 +52,7 @@ class BufferSpec:
     bytes: int
     dtype: str
     shape: tuple[int, ...]
+    picture: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +143,33 @@ class Application:
     def task_name(self, task: int) -> str:
         """What a task is called on a board, whose items are of many applications."""
         return f"{self.name}/{self.tasks[task].name}"
+
+
+def topological_order(count: int, edges: Iterable[tuple[int, int]], field: str) -> list[int]:
+    """Positions in an order in which every edge goes forward, the smallest first where the edges leave a choice.
+
+    Args:
+        count: How many positions there are.
+        edges: (predecessor, successor) pairs of positions; one that stands twice counts once.
+        field: What the edges are called in the request, for the message.
+
+    Raises:
+        InvalidRequest: The edges form a cycle.
+    """
+    waits_for = [0] * count
+    after: list[list[int]] = [[] for _ in range(count)]
+    for first, second in set(edges):
+        waits_for[second] += 1
+        after[first].append(second)
+    ready = [position for position in range(count) if not waits_for[position]]
+    order: list[int] = []
+    while ready:
+        here = heapq.heappop(ready)
+        order.append(here)
+        for there in after[here]:
+            waits_for[there] -= 1
+            if not waits_for[there]:
+                heapq.heappush(ready, there)
+    if len(order) < count:
+        raise InvalidRequest(f"{field}: the edges form a cycle", field=field)
+    return order

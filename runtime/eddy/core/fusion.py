@@ -13,9 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 
-from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTask, TaskSpec
+from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTask, TaskSpec, topological_order
 from eddy.core.errors import InvalidRequest
-from eddy.core.graphs import topological_order
 
 MAX_FORMS = 32
 """Forms of one application that are looked at."""

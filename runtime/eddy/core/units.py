@@ -53,7 +53,7 @@ def format_duration(seconds: float | None) -> str:
     for bound, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (120.0, 1.0, "s")):
         if abs(number) < bound:
             return f"{number * factor:.{_digits(number * factor)}f} {unit}" if number else "0"
-    return f"{number / 60:.1f} min"
+    return f"{number / 60:.1f} min" if abs(number) < 7200 else f"{number / 3600:.1f} h"
 
 
 def format_slots(numbers: Iterable[int]) -> str:

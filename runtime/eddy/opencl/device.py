@@ -22,10 +22,11 @@ PARAMETER_BYTES = 1024
 PRINTF_BYTES = 1 << 20
 EXTENSIONS = (
     "cl_khr_global_int32_base_atomics cl_khr_global_int32_extended_atomics cl_khr_local_int32_base_atomics "
-    "cl_khr_local_int32_extended_atomics cl_khr_byte_addressable_store cl_khr_fp64 "
-    "cl_khr_integer_dot_product"
+    "cl_khr_local_int32_extended_atomics cl_khr_byte_addressable_store cl_khr_fp16 cl_khr_fp64 "
+    "cl_khr_integer_dot_product cl_khr_subgroups cl_khr_subgroup_ballot cl_khr_subgroup_non_uniform_vote "
+    "cl_khr_subgroup_shuffle cl_khr_subgroup_shuffle_relative"
 )
-_WIDTHS = {"CHAR": 1, "SHORT": 1, "INT": 1, "LONG": 1, "FLOAT": 1, "DOUBLE": 1, "HALF": 0}
+_WIDTHS = {"CHAR": 1, "SHORT": 1, "INT": 1, "LONG": 1, "FLOAT": 1, "DOUBLE": 1, "HALF": 1}
 
 
 def describe(device: Device) -> bytes:
@@ -80,6 +81,7 @@ def _cores(device: Device) -> Iterator[tuple[str, bytes]]:
         yield f"CL_DEVICE_NATIVE_VECTOR_WIDTH_{kind}", _u32(width)
     single = ("CL_FP_DENORM", "CL_FP_INF_NAN", "CL_FP_ROUND_TO_NEAREST", "CL_FP_FMA")
     yield "CL_DEVICE_SINGLE_FP_CONFIG", _flags(*single)
+    yield "CL_DEVICE_HALF_FP_CONFIG", _flags(*single)
     yield "CL_DEVICE_DOUBLE_FP_CONFIG", _flags(*single, "CL_FP_ROUND_TO_ZERO", "CL_FP_ROUND_TO_INF")
 
 

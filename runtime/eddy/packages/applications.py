@@ -36,10 +36,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTask, TaskSpec
+from eddy.core.applications import Application, BufferRole, BufferSpec, FusedTask, TaskSpec, topological_order
 from eddy.core.errors import InvalidRequest
 from eddy.core.fusion import fuse_tasks
-from eddy.core.graphs import topological_order
 from eddy.core.units import format_bytes
 from eddy.packages import fields
 
@@ -158,7 +157,11 @@ def _buffer(name: str, raw: Any) -> BufferSpec:
             field=f"{field}.shape",
             allowed=f"<= {format_bytes(MAX_BUFFER_BYTES)}",
         )
-    return BufferSpec(fields.name(name, field), role, size, dtype, shape)
+    picture = bool(fields.choice(raw.get("picture", False), f"{field}.picture", [False, True]))
+    if picture and (dtype != "u1" or len(shape) != 2 or role not in (BufferRole.INPUT, BufferRole.OUTPUT)):
+        allowed = "inputs and outputs of dtype u1 with two dimensions"
+        raise InvalidRequest(f"{field} is no picture", field=f"{field}.picture", allowed=allowed)
+    return BufferSpec(fields.name(name, field), role, size, dtype, shape, picture)
 
 
 def _task(number: int, raw: Mapping[str, Any], buffers: set[str], where: str = "tasks") -> TaskSpec:

@@ -12,11 +12,11 @@ import functools
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from eddy.core.applications import Application
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, PackageRefused
@@ -118,25 +118,6 @@ class Catalogue:
             self.modules[task.module].check_task(task, application.buffers)
 
 
-V = TypeVar("V")
-
-
-class _Now(Mapping[str, V]):
-    """What a mapping that is replaced holds when it is looked at; nobody changes it through this."""
-
-    def __init__(self, current: Callable[[], Mapping[str, V]]) -> None:
-        self._current = current
-
-    def __getitem__(self, name: str) -> V:
-        return self._current()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._current())
-
-    def __len__(self) -> int:
-        return len(self._current())
-
-
 class CatalogueInForce:
     """The catalogue a server offers now.
 
@@ -151,10 +132,11 @@ class CatalogueInForce:
         self.now = catalogue
         self._folder = folder
         self._adding = threading.Lock()
-        self.applications: Mapping[str, Application] = _Now(lambda: self.now.applications)
-        """By name, as they are when looked at; the only thing here that changes under who holds it."""
-        self.estimates_s: Mapping[str, float] = _Now(lambda: self.now.estimates_s)
-        """As `Catalogue.estimates_s` gives them when looked at."""
+        self._applications, self._estimates_s = dict(catalogue.applications), dict(catalogue.estimates_s)
+        self.applications: Mapping[str, Application] = MappingProxyType(self._applications)
+        """By name; it grows under who holds it, who goes through a copy therefore."""
+        self.estimates_s: Mapping[str, float] = MappingProxyType(self._estimates_s)
+        """As `Catalogue.estimates_s` gives them; it grows, too."""
 
     def add(self, raw: Mapping[str, Any]) -> tuple[Application, bool]:
         """Add an application; adding the same one again changes nothing.
@@ -178,6 +160,8 @@ class CatalogueInForce:
                 return application, False
             if self._folder is not None:
                 write_private(self._folder / f"{application.name}.json", json.dumps(raw).encode())
+            self._estimates_s.update(grown.estimates_s)
+            self._applications[application.name] = application
             self.now = grown
         return application, True
 

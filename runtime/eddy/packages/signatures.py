@@ -31,7 +31,11 @@ REFUSE, ALLOW = "refuse", "allow"
 
 def canonical(application: Application) -> bytes:
     """The bytes a signature is over; they begin like nothing else that Eddy signs."""
-    body = json.dumps(dataclasses.asdict(application), sort_keys=True, separators=(",", ":"), default=_plain)
+    given = dataclasses.asdict(application)
+    for buffer in given["buffers"]:
+        if not buffer["picture"]:  # what was signed before buffers said so stays signed
+            del buffer["picture"]
+    body = json.dumps(given, sort_keys=True, separators=(",", ":"), default=_plain)
     return f"eddy application package\n{body}".encode()
 
 

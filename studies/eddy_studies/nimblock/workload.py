@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eddy.core.applications import Application, FusedTask, TaskSpec
+from eddy.core.applications import Application, FusedTask, TaskSpec, topological_order
 from eddy.core.errors import InvalidRequest
 from eddy.core.fusion import list_forms
-from eddy.core.graphs import topological_order
 from eddy.core.jobs import PRIORITIES
 
 GOAL_SLOTS = 3

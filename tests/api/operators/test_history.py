@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from eddy.api.service.history_recorder import LOOK_S, LOOKS, HistoryRecorder
 from eddy.core.errors import StorageFull
+from eddy.core.records import SlotStatus
 from eddy.store.board_tables.samples import Sample
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +26,7 @@ async def test_an_operator_sees_the_hours_asked_for_in_so_many_points(server: An
         assert len(found) in (60, 61)
         assert found[-1] == {
             **{"unix_s": now, "slots": 2, "busy": 1.0, "running": 1.0, "waiting": 4.0, "ended": 1, "failed": 0},
-            **{"prices": {"0": 0.25}, "celsius": 40.0},
+            **{"prices": {"0": 0.25}, "celsius": 40.0, "shares": {}},
         }
         found = (await client.get("/v1/history?hours=100&points=10")).json()["points"]
         assert len(found) == 10
@@ -35,6 +38,22 @@ async def test_an_operator_sees_the_hours_asked_for_in_so_many_points(server: An
 async def test_it_is_the_operators_alone(server: Any) -> None:
     async with server.client("ada") as client:
         assert (await client.get("/v1/history")).status_code == 403
+
+
+def test_a_slot_counts_for_whom_it_works_or_who_leased_it() -> None:
+    slots = (
+        SlotStatus(0, "pipeline", "slot0", tenant="ada", phase="running"),
+        SlotStatus(1, "pipeline", "slot1", tenant="ada", phase="loading"),
+        SlotStatus(2, "pipeline", "slot2", tenant="grace", phase="idle"),
+        SlotStatus(3, "pipeline", "slot3", tenant="edsger", phase="empty", lease="l1"),
+        SlotStatus(4, "gpu", "slot4", phase="running"),
+    )
+    store = SimpleNamespace(
+        jobs=SimpleNamespace(unfinished_by_state=lambda: {}), happened=SimpleNamespace(ended=Counter())
+    )
+    context: Any = SimpleNamespace(hypervisor=SimpleNamespace(slots=lambda: slots, price=None), store=store)
+    seen = HistoryRecorder(context).look()
+    assert (seen.busy, seen.shares) == (3, {"ada": 2, "edsger": 1})
 
 
 async def test_what_is_seen_is_kept_by_minutes(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ from eddy.core.jobs import JobState
 from eddy.core.records import SlotStatus
 from prometheus_client.parser import text_string_to_metric_families
 
+pytestmark = pytest.mark.anyio
+
 DOCS = Path(__file__).parents[3] / "docs"
 BOARD = json.loads((DOCS / "grafana" / "eddy.json").read_text())
 PAGE = (DOCS / "how-to" / "monitor.md").read_text()
@@ -89,7 +91,6 @@ async def samples(server: Any) -> dict[str, dict[str, float]]:
     return found
 
 
-@pytest.mark.anyio
 async def test_every_figure_of_the_dashboard_has_a_metric(server: Any) -> None:
     server.hypervisor.price = Market()
     found = await samples(server)
@@ -100,7 +101,6 @@ async def test_every_figure_of_the_dashboard_has_a_metric(server: Any) -> None:
     assert named <= set(found)
 
 
-@pytest.mark.anyio
 async def test_the_grafana_board_names_what_there_is_and_all_of_it(server: Any) -> None:
     server.hypervisor.price = Market()
     found = await samples(server)
@@ -126,7 +126,6 @@ async def test_the_grafana_board_names_what_there_is_and_all_of_it(server: Any) 
     assert alerts <= {*found, "eddy_http_request_seconds"}, "the page names one that there is not"
 
 
-@pytest.mark.anyio
 async def test_the_figures_are_what_happened(server: Any) -> None:
     server.hypervisor.statuses = (SlotStatus(0, "pipeline", "slot0", phase="running"), SlotStatus(1, "gpu", "s"))
     before = await samples(server)

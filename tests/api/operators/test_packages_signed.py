@@ -100,6 +100,7 @@ def test_a_signature_is_over_the_application_whatever_its_file(
     trust = PackageTrust.load(str(keys), "refuse")
     trust.check(application, signature)
     assert canonical(application).startswith(b"eddy application package\n")
+    assert b"picture" not in canonical(application), "what was signed before buffers said so stays signed"
     other = load_key(tmp_path / "release.key").sign(canonical(application)[1:]).hex()
     assert not verify_signature(trust.keys, other, canonical(application))
     with pytest.raises(PackageRefused):

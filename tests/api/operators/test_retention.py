@@ -19,6 +19,8 @@ from eddy.store.db.rows import LOG, Commit, ItemOutput
 from eddy.store.job_tables.outputs import OutputFile
 from eddy.store.job_tables.retention import EvictionCandidate
 
+pytestmark = pytest.mark.anyio
+
 OUT = bytes(6)
 
 
@@ -42,7 +44,6 @@ async def ended(server: Any, count: int, **outputs: bytes) -> list[int]:
     return found
 
 
-@pytest.mark.anyio
 async def test_the_oldest_ends_go_first_and_say_so(server: Any) -> None:
     first, second = (await server.submit())["id"], (await server.submit())["id"]
     for job in (second, first):  # the younger one ends first
@@ -78,14 +79,12 @@ async def test_the_oldest_ends_go_first_and_say_so(server: Any) -> None:
     assert len(server.store.audit.entries()) == 1, "nothing is done twice"
 
 
-@pytest.mark.anyio
 async def test_without_a_quota_everything_is_kept(server: Any) -> None:
     await ended(server, 2)
     assert collect(limit(server, 0))
     assert len(files(server)) == 2
 
 
-@pytest.mark.anyio
 async def test_jobs_under_way_and_blobs_keep_everything(server: Any) -> None:
     blob = await server.put(b"uploaded")
     job = await server.submit()
@@ -110,7 +109,6 @@ async def test_jobs_under_way_and_blobs_keep_everything(server: Any) -> None:
         server.store.outputs.log("ada", record.id)
 
 
-@pytest.mark.anyio
 async def test_a_download_that_has_begun_is_read_to_its_end(server: Any) -> None:
     (job,) = await ended(server, 1, result=bytes(600_000))
     pieces = server.store.outputs.file("ada", job, "result").pieces()
@@ -120,7 +118,6 @@ async def test_a_download_that_has_begun_is_read_to_its_end(server: Any) -> None
     assert size + sum(map(len, pieces)) == 600_000
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("between", ["_parts", "_called", "_spans"])
 async def test_outputs_that_go_while_somebody_asks_for_them_were_removed_and_are_not_damaged(
     server: Any, monkeypatch: pytest.MonkeyPatch, between: str
@@ -144,7 +141,6 @@ async def test_outputs_that_go_while_somebody_asks_for_them_were_removed_and_are
         server.store.outputs.log("ada", job)
 
 
-@pytest.mark.anyio
 async def test_what_is_read_from_a_place_on_is_open_before_the_first_byte_is_asked_for(server: Any) -> None:
     (job,) = await ended(server, 1, result=bytes(range(250)) * 3000)
     pieces = server.store.outputs.file("ada", job, "result").read(10, 700_000)
@@ -153,7 +149,6 @@ async def test_what_is_read_from_a_place_on_is_open_before_the_first_byte_is_ask
     assert b"".join(pieces) == (bytes(range(250)) * 3000)[10:700_000]
 
 
-@pytest.mark.anyio
 async def test_what_a_crash_leaves_between_rows_and_files_is_swept(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,7 +164,6 @@ async def test_what_a_crash_leaves_between_rows_and_files_is_swept(
     assert server.store.retention.kept_bytes == 0 == server.store.retention.counted_bytes()
 
 
-@pytest.mark.anyio
 async def test_a_disk_that_refuses_loses_nothing_and_is_asked_again(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +193,6 @@ async def test_a_disk_that_refuses_loses_nothing_and_is_asked_again(
     assert files(server) == set()
 
 
-@pytest.mark.anyio
 async def test_many_jobs_go_in_parts_and_what_went_meanwhile_is_passed_over(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ from eddy.core.records import JobRequest
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.routes import submission as submitting
 
+pytestmark = pytest.mark.anyio
+
 RUNTIME = Path(__file__).resolve().parents[3] / "runtime" / "eddy"
 BLOB = bytes(range(6))
 
@@ -34,7 +36,6 @@ def forbidding(admit: Callable[..., JobRequest]) -> Callable[..., JobRequest]:
     return ruled
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("query", ["", "?dry_run=false", "?dry_run=true"])
 async def test_a_rule_holds_for_every_submission(server: Any, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
     monkeypatch.setattr(submissions, "admit", forbidding(submissions.admit))
@@ -45,7 +46,6 @@ async def test_a_rule_holds_for_every_submission(server: Any, monkeypatch: pytes
             assert answer.status_code in (wanted if isinstance(wanted, tuple) else (wanted,)), answer.text
 
 
-@pytest.mark.anyio
 async def test_a_rule_holds_for_jobs_of_arrays(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submissions, "admit", forbidding(submissions.admit))
     job = {"application": "invert", "inputs": {"image": [await server.put(BLOB)]}}
@@ -55,7 +55,6 @@ async def test_a_rule_holds_for_jobs_of_arrays(server: Any, monkeypatch: pytest.
             assert answer.status_code == (422 if each else 202), answer.text
 
 
-@pytest.mark.anyio
 async def test_an_arrays_jobs_are_bounded_as_one_alone(server: Any) -> None:
     async with server.client() as client:
         kernel = {"source": "kernel void k() {}", "kernel": "k", "global_size": [1]}
@@ -64,7 +63,6 @@ async def test_an_arrays_jobs_are_bounded_as_one_alone(server: Any) -> None:
     assert [(answer.status_code, answer.json()["field"]) for answer in refused] == [(409, "min_progress")] * 2
 
 
-@pytest.mark.anyio
 async def test_a_board_alone_refuses_what_only_a_pool_can_give(server: Any) -> None:
     """An option that nobody looks at would be a promise: the server of this test computes."""
     job = {"application": "invert", "inputs": {"image": [await server.put(BLOB)]}}

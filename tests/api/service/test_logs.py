@@ -15,6 +15,8 @@ from eddy.api.service.log_lines import configure
 from eddy.core.errors import StorageDamaged, StorageFull
 from eddy.host import logs
 
+pytestmark = pytest.mark.anyio
+
 SECRETS = ("eddy_ada", "eddy_operator")
 
 
@@ -37,7 +39,6 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [line for line in found if line["logger"] != "httpx"]
 
 
-@pytest.mark.anyio
 async def test_a_submission_can_be_followed_by_its_name(server: Any, capsys: pytest.CaptureFixture[str]) -> None:
     configure("info", "json")
     blob = await server.put(bytes(range(6)))
@@ -56,7 +57,6 @@ async def test_a_submission_can_be_followed_by_its_name(server: Any, capsys: pyt
     assert {"timestamp", "level", "logger"} < set(access)
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "a\tb", "ä", '"}'])
 async def test_an_unfit_name_is_replaced(server: Any, given: str) -> None:
     async with server.client() as client:
@@ -67,7 +67,6 @@ async def test_an_unfit_name_is_replaced(server: Any, given: str) -> None:
     assert all(len(name) == 16 for name in names)
 
 
-@pytest.mark.anyio
 async def test_refusals_and_failures_have_a_name_too(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async with server.client(None) as client:
         for path in ("/v1/jobs", "/nowhere", "/healthz", "/"):
@@ -79,7 +78,6 @@ async def test_refusals_and_failures_have_a_name_too(server: Any, monkeypatch: p
     assert (answer.status_code, answer.headers["X-Request-ID"], answer.json()["request_id"]) == (500, "n2", "n2")
 
 
-@pytest.mark.anyio
 async def test_the_access_log_is_short(server: Any, capsys: pytest.CaptureFixture[str]) -> None:
     configure("info", "json")
     async with server.client() as client:
@@ -95,7 +93,6 @@ async def test_the_access_log_is_short(server: Any, capsys: pytest.CaptureFixtur
     assert lines(capsys) == []
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("form", ["text", "json"])
 async def test_no_line_has_a_key_in_it(server: Any, capsys: pytest.CaptureFixture[str], form: str) -> None:
     configure("debug", form)
@@ -127,7 +124,6 @@ def test_a_line_is_one_line_and_says_when(capsys: pytest.CaptureFixture[str]) ->
     assert [(line["event"], line["odd"]) for line in lines(capsys)] == [("once", "x")]
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("error", [StorageDamaged("{} is damaged", path="{}"), StorageFull("the disk of {} is full")])
 async def test_tenants_are_told_a_code_and_a_name_and_operators_the_path(
     server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Any
@@ -152,7 +148,6 @@ async def test_tenants_are_told_a_code_and_a_name_and_operators_the_path(
         assert where in (await client.get("/v1/overview")).json()["detail"]
 
 
-@pytest.mark.anyio
 async def test_nobody_is_told_where_files_lie_that_are_damaged_or_cannot_be_written(
     server: Any, tmp_path: Path
 ) -> None:

@@ -232,7 +232,7 @@ def test_an_application_of_many_tasks_stays_within_80_columns() -> None:
     assert " ".join(lines).count("convolution_") == 38
 
 
-IMAGE = BufferInfo("image", "input", 4, np.dtype("u1"), (2, 2), False)
+IMAGE = BufferInfo("image", "input", 4, np.dtype("u1"), (2, 2), False, True)
 TABLE = BufferInfo("table", "constant", 4, np.dtype("<u2"), (2,), False)
 
 

@@ -13,7 +13,7 @@ from eddy.client.transport.arrays import BufferInfo
 from eddy.core.errors import InvalidRequest
 from PIL import Image
 
-TILE = BufferInfo("image", "input", 64, np.dtype("u1"), (8, 8), False)
+TILE = BufferInfo("image", "input", 64, np.dtype("u1"), (8, 8), False, True)
 
 
 def written(folder: Path, height: int, width: int, name: str = "a.png") -> tuple[Path, npt.NDArray[np.uint8]]:
@@ -77,5 +77,7 @@ def test_what_is_no_picture_is_refused(tmp_path: Path, content: bytes) -> None:
 
 def test_a_buffer_that_is_no_tile_takes_no_picture(tmp_path: Path) -> None:
     path, _ = written(tmp_path, 8, 8)
-    with pytest.raises(InvalidRequest, match="two dimensions"):
-        pictures.cut(path, BufferInfo("image", "input", 192, np.dtype("u1"), (8, 8, 3), False), 30)
+    for shape in ((8, 8, 3), (8, 8)):
+        triangles = BufferInfo("triangles", "input", 64, np.dtype("u1"), shape, False)
+        with pytest.raises(InvalidRequest, match="no pictures"):
+            pictures.cut(path, triangles, 30)

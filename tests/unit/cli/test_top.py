@@ -66,7 +66,7 @@ def test_the_last_hours_are_a_line_each_for_slots_and_queue() -> None:
     assert drawn[31] == "█"
     assert drawn[36] == " ", "nothing is drawn where no server ran"
     assert drawn[-1] == "▅"
-    assert slots.endswith("50 % in use, over 360.0 min")
+    assert slots.endswith("50 % in use, over 6.0 h")
     assert queue.endswith("  3 wait, 234 at most")
     assert max(len(line.text) for line in lines) <= COLUMNS
     assert len(lines) <= LINES
@@ -131,12 +131,15 @@ def test_a_frame_shows_what_the_server_said() -> None:
         "0.25",
         "1.5",
         "0.0125",
-        "and 3 more tenants",
+        "tenant7 7  tenant6 6",
+        "tenant3 3  and 2 more",
     ):
         assert wanted in rows, wanted
     assert rows.splitlines()[0].endswith("board time 14.9 ms")
     assert next(line for line in text if line.strip().startswith("7 ")).endswith("15.3 ms")
     assert [style for line, style in text.items() if "faulted" in line or line.strip().startswith("7 ")] == ["bad"] * 2
+    leased = {**examples.SLOT, "phase": "empty", "leased": True}
+    assert "leased" in "".join(line.text for line in frame(FrameData(URL, {**state, "slots": [leased]})))
     away = frame(FrameData(URL, overview(ready=False, detail="boardd does not answer")))
     assert away[1].text == "not ready: boardd does not answer"
     assert "no answer: refused" in frame(FrameData(URL, None, problem="refused"))[1].text

@@ -47,6 +47,7 @@ ALLOWED = {
         (units.format_duration, 0.0042, "4.20 ms"),
         (units.format_duration, 61.25, "61.2 s"),
         (units.format_duration, 600.0, "10.0 min"),
+        (units.format_duration, 7200.0, "2.0 h"),
         (units.format_slots, [3, 0, 1, 2], "slots 0 to 3"),
         (units.format_slots, [0, 5, 2], "slots 0, 2 and 5"),
         (units.format_slots, [4], "slot 4"),

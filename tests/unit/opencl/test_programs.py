@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from eddy.opencl.standard import number
-from opencl_kit import Handle, Host, Refused, handles
+from opencl_kit import Handle, Host, Refused, handles, sizes
 
 ADD = "kernel void add(global int *x) { x[get_global_id(0)] += N; }"
 TYPE = number("CL_PROGRAM_BINARY_TYPE")
@@ -129,6 +129,31 @@ def test_compile_and_link(host: Host, context: Handle, queue: Handle) -> None:
     with pytest.raises(Refused, match="CL_COMPILE_PROGRAM_FAILURE"):
         host.call("clCompileProgram", bad, 0, None, b"", 0, None, None, None, None)
     host.release(Program=[header, main, other, linked, bad])
+
+
+def test_what_is_told_of_subgroups(host: Host, context: Handle, queue: Handle) -> None:
+    """The query of the extension says what kernels see."""
+    source = "kernel void k(global int *x) { x[0] = 100 * get_max_sub_group_size() + get_num_sub_groups(); }"
+    program = host.program(context, source)
+    kernel, seen = host.kernel(program, "k"), run(host, context, queue, program, "k")
+    ask = host.extension("clGetKernelSubGroupInfoKHR")
+    value, size = ctypes.c_size_t(), ctypes.c_size_t()
+
+    def told(name: str, *local: int, room: int = 8) -> int:
+        local_size = sizes(*local) if local else None
+        asked = ctypes.c_uint32(number(f"CL_KERNEL_{name}_KHR"))
+        last = (ctypes.c_size_t(8 * len(local)), local_size, ctypes.c_size_t(room))
+        return int(ask(kernel, host.device, asked, *last, ctypes.byref(value), ctypes.byref(size)))
+
+    assert told("MAX_SUB_GROUP_SIZE_FOR_NDRANGE", 1) == 0
+    warp = value.value
+    assert (seen, size.value) == (100 * warp + 1, 8)
+    assert told("SUB_GROUP_COUNT_FOR_NDRANGE", 3, 5 * warp) == 0
+    assert value.value == 15
+    invalid = number("CL_INVALID_VALUE")
+    assert told("SUB_GROUP_COUNT_FOR_NDRANGE") == told("SUB_GROUP_COUNT_FOR_NDRANGE", 1, room=4) == invalid
+    assert ask(kernel, host.device, ctypes.c_uint32(1), ctypes.c_size_t(8), sizes(1), 0, None, None) == invalid
+    host.release(Kernel=kernel, Program=program)
 
 
 def test_what_is_told_of_kernels(host: Host, context: Handle) -> None:

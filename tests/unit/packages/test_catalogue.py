@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eddy.core.applications import topological_order
 from eddy.core.errors import Conflict, InvalidRequest
-from eddy.core.graphs import topological_order
 from eddy.packages.catalogue import Catalogue, CatalogueInForce, load_catalogue
 
 SHIPPED = load_catalogue(Path(__file__).parents[3] / "bitstreams")

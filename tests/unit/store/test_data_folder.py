@@ -1,5 +1,6 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""The data folder: held by one server, private, and never taken for new when something is missing or damaged."""
+"""The data folder: held by one server, private, and never taken for new when something is missing or damaged;
+one that is moved away under a server promises nothing any more."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,9 @@ from eddy.store import Store
 from eddy.store.db.check import examine
 from eddy.store.db.database import Database
 from eddy.store.db.schema import SchemaTooNew
+from eddy.store.disk.files import make_folder
 from eddy.store.upkeep.folder import DataFolder, findings
+from hypervisor_kit import TENANT, put, request
 from typer.testing import CliRunner
 
 JOBS = 40
@@ -530,3 +533,52 @@ def test_a_kernel_cache_that_cannot_be_written_keeps_no_kernel_from_running(
     program = Program("0" * 64, b"", True, {}, 0, False, "")
     ProgramCache(tmp_path / "file" / "cache").keep(program, "")
     assert "is not kept" in caplog.messages[-1]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with contextlib.closing(Store(tmp_path / "data" / "eddy.sqlite3")) as store:
+        put(store, TENANT, b"before")
+        yield store
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_nothing_is_taken_while_it_is_away(store: Store, tmp_path: Path, another: bool) -> None:
+    asked = request(store)
+    assert store.problem is None
+    (tmp_path / "data").rename(tmp_path / "moved")
+    if another:
+        (tmp_path / "data").mkdir()
+    assert "was moved or removed" in str(store.problem)
+    with pytest.raises(StorageFailed, match=r"data was moved.*put it back"):
+        store.submissions.add_job(asked, 0.0)
+    with pytest.raises(StorageFailed):
+        put(store, TENANT, b"meanwhile")
+    if not another:
+        with pytest.raises(StorageFailed), store.partials.adding(TENANT, "0" * 64, 0):
+            pass
+    assert (tmp_path / "data").exists() == another
+    if another:
+        assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+        shutil.rmtree(tmp_path / "data")
+    store.probe()
+    assert store.problem is not None
+    (tmp_path / "moved").rename(tmp_path / "data")
+    store.probe()
+    assert store.problem is None
+    assert store.submissions.add_job(asked, 0.0)
+    put(store, TENANT, b"afterwards")
+
+
+def test_a_data_base_that_is_moved_alone_is_noticed(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "data" / "eddy.sqlite3").rename(tmp_path / "data" / "away")
+    assert "eddy.sqlite3 was moved" in str(store.problem)
+
+
+def test_a_folder_is_made_within_one_that_is_there(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with pytest.raises(StorageFailed, match=r"There is no .*no folder to make it in"):
+        make_folder(data / "blobs" / "incoming", data)
+    assert not data.exists()
+    data.mkdir()
+    assert make_folder(data / "blobs" / "incoming", data).is_dir()

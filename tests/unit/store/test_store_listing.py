@@ -131,6 +131,17 @@ def test_a_tenants_page_walks_only_what_is_the_tenants(store: Store) -> None:
     assert "tenant=?" in first
 
 
+def test_jobs_that_have_begun_come_before_the_queue() -> None:
+    store = Store(":memory:")
+    jobs = [store.submissions.add_job(JobRequest(TENANTS[number % 2], "one"), 0.0)[0] for number in range(6)]
+    begun = [(jobs[4], JobState.RUNNING), (jobs[3], JobState.PREEMPTED), (jobs[5], JobState.RECONFIGURING)]
+    store.commit(Commit(jobs=tuple((_with(record, state=state), {}) for record, state in begun)))
+    expected = [jobs[place].id for place in (4, 5, 3, 0, 1, 2)]
+    assert [record.id for record in store.jobs.under_way(None, 9)] == expected
+    assert [record.id for record in store.jobs.under_way(None, 3)] == expected[:3]
+    assert [record.id for record in store.jobs.under_way("a", 9)] == [jobs[place].id for place in (4, 0, 2)]
+
+
 def test_older_stores_are_listed_alike_afterwards(tmp_path: Path) -> None:
     path = tmp_path / "eddy.sqlite3"
     store = Store(path)

@@ -85,7 +85,10 @@ class Overview(Answer):
     policy: str = Field(description="Dispatch policy of the pipeline slots.")
     slots: list[Slot] = Field(description="Slots, by index.")
     counts: dict[str, int] = Field(description="Jobs that have not ended, by state.")
-    jobs: list[Job] = Field(description=f"Jobs that have not ended, oldest first; at most {JOBS}.")
+    jobs: list[Job] = Field(
+        description="Jobs that have not ended: those in a slot, then those that have begun, then those in the "
+        f"queue, the oldest first of each; at most {JOBS}."
+    )
     ended: list[Job] = Field(description=f"Jobs that have ended, of the newest {ENDED}, newest first.")
     spans: list[Span] = Field(description="What slots did of late, oldest first.")
     faults: dict[str, int] = Field(

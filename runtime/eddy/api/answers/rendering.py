@@ -190,7 +190,15 @@ def _job_error(record: JobRecord) -> JobError | None:
 def app_answer(application: Application, shipped: frozenset[str], refused: str = "") -> App:
     """The application object; `shipped` names the constants its package brings, `refused` says why it takes no jobs."""
     buffers = [
-        Buffer(name=b.name, role=b.role, bytes=b.bytes, dtype=b.dtype, shape=list(b.shape), shipped=b.name in shipped)
+        Buffer(
+            name=b.name,
+            role=b.role,
+            bytes=b.bytes,
+            dtype=b.dtype,
+            shape=list(b.shape),
+            shipped=b.name in shipped,
+            picture=b.picture,
+        )
         for b in application.buffers
     ]
     tasks = [

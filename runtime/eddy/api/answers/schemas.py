@@ -261,6 +261,7 @@ class Buffer(Answer):
     dtype: str = Field(description="numpy's name of an element, byte order included.")
     shape: list[int] = Field(description="Shape of one item's array.")
     shipped: bool = Field(description="A constant the package brings; it may be left out of a submission.")
+    picture: bool = Field(default=False, description="Whether it is a tile of a picture in grey levels.")
 
 
 class Task(Answer):

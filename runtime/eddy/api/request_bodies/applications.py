@@ -23,6 +23,9 @@ class BufferSubmission(Request):
     shape: list[Annotated[Whole, Field(ge=1, le=MAX_BUFFER_BYTES)]] = Field(
         max_length=8, description="Shape of one item's array."
     )
+    picture: bool = Field(
+        default=False, description="Whether it is a tile of a picture in grey levels: `u1`, of two dimensions."
+    )
 
 
 class TaskSubmission(Request):

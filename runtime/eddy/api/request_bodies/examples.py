@@ -228,6 +228,7 @@ HISTORY: dict[str, Any] = {
             "failed": 1,
             "prices": {"2": 0.37},
             "celsius": 41.5,
+            "shares": {"ada": 1.75, "grace": 0.75},
         }
     ]
 }

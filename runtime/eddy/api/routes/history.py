@@ -17,7 +17,7 @@ from eddy.api.dependencies.job_access import read
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import Answer
-from eddy.store.board_tables.samples import KEPT_S, thin_out
+from eddy.store.board_tables.samples import KEPT_S, TENANTS, thin_out
 
 router = APIRouter(prefix="/v1/history", tags=["operator"], responses=refusals(403))
 HOUR_S = 3600
@@ -35,6 +35,10 @@ class HistoryPoint(Answer):
     failed: int = Field(description="Jobs that failed or were cancelled in that time.")
     prices: dict[str, float] = Field(description="Price of one core of a cluster, by slot.")
     celsius: float | None = Field(description="The hottest sensor; null where the kernel shows none.")
+    shares: dict[str, float] = Field(
+        description="Slots that a tenant had: those that worked for it or that it leased, and of a cluster that "
+        f"several share its part of the cores; of the {TENANTS} tenants that had most."
+    )
 
 
 class BoardHistory(Answer):
@@ -52,7 +56,7 @@ async def show_history(
     hours: Annotated[float, Query(gt=0, le=KEPT_S / HOUR_S, description="How far back.")] = 6.0,
     points: Annotated[int, Query(ge=2, le=2000, description="Most points; of more the means are told.")] = 360,
 ) -> BoardHistory:
-    """Slots in use, jobs, prices and the temperature, of all tenants together; a point a minute, for a week."""
+    """Slots in use, each tenant's share of them, jobs, prices and the temperature; a point a minute, for a week."""
     return await read(context, partial(_history, context, time.time() - hours * HOUR_S, points))
 
 

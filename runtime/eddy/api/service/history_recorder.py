@@ -14,7 +14,7 @@ from eddy.api.dependencies.context import Context
 from eddy.board.selftest.sensors import temperatures
 from eddy.core.errors import StorageFailed
 from eddy.core.jobs import JobState
-from eddy.hypervisor.cores.market_report import market_answer
+from eddy.hypervisor.cores.market_report import market_answer, shared_slots
 from eddy.store.board_tables.samples import Sample, mean_of
 
 LOOK_S, LOOKS = 5.0, 12
@@ -51,6 +51,8 @@ class HistoryRecorder:
         ended = self._ended - before
         well = ended[JobState.SUCCEEDED.value]
         clusters = [] if engine.price is None else market_answer(engine.price, "")["clusters"]
+        shares = Counter({} if engine.price is None else shared_slots(engine.price))
+        shares.update(status.tenant for status in slots if status.tenant and (status.lease or status.phase in BUSY))
         return Sample(
             int(time.time()),
             len(slots),
@@ -61,4 +63,5 @@ class HistoryRecorder:
             ended.total() - well,
             {str(cluster["slot"]): cluster["price"] for cluster in clusters},
             max(temperatures(), default=None),
+            dict(shares),
         )

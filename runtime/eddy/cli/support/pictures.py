@@ -53,8 +53,10 @@ def cut(path: Path, buffer: BufferInfo, most: int) -> tuple[Any, TileSheet]:
     """
     import numpy as np
 
-    if len(buffer.shape) != 2:
-        message = f"{buffer.name} takes arrays of shape {buffer.shape}; a picture has two dimensions."
+    if not buffer.picture:
+        message = (
+            f"{buffer.name} takes arrays of shape {buffer.shape}, and no pictures: give a .npy file, or raw bytes."
+        )
         raise InvalidRequest(message, field=f"inputs.{buffer.name}")
     height, width = buffer.shape
     pixels = _grey(path, buffer.name, height, width, most)

@@ -69,5 +69,5 @@ def slots(client: Client) -> Answer:
 def phase_of(slot: Mapping[str, Any]) -> str:
     """What a slot does, in a word or two."""
     if not slot.get("drained"):
-        return str(slot["phase"])
+        return "leased" if slot.get("leased") else str(slot["phase"])
     return "drained" if slot["phase"] in ("empty", "idle", "faulted") else "draining"

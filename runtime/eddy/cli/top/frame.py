@@ -77,7 +77,7 @@ def frame(seen: FrameData, columns: int = COLUMNS, lines: int = LINES, chosen: C
         *_history(seen.history),
         *where,
         *_market(seen.market, state, columns),
-        *_tenants(state),
+        *_tenants(state, columns),
         *_sessions(state, columns),
         *_leases(state, columns),
     ]
@@ -184,15 +184,17 @@ def _market(market: Mapping[str, Any] | None, state: Mapping[str, Any], columns:
     return [Line(head, "head"), *map(Line, texts)]
 
 
-def _tenants(state: Mapping[str, Any], most: int = 4) -> list[Line]:
+def _tenants(state: Mapping[str, Any], columns: int) -> list[Line]:
+    """Who has jobs under way, on one line: those with most first, as many as fit."""
     loads = sorted(state["tenants"], key=lambda entry: -sum(entry["jobs"].values()))
-    if not loads:
-        return []
-    lines = [Line("TENANTS", "head")]
-    for entry in loads[:most]:
-        said = ", ".join(f"{count} {name}" for name, count in sorted(entry["jobs"].items()))
-        lines.append(Line(f"{entry['tenant']:<16}{said}"))
-    return lines + ([Line(f"and {len(loads) - most} more tenants")] if len(loads) > most else [])
+    shown = "TENANTS"
+    for place, entry in enumerate(loads):
+        part = f"  {entry['tenant']} {sum(entry['jobs'].values())}"
+        left = f"  and {len(loads) - place} more"
+        if names.width(shown + part) + (len(left) if place + 1 < len(loads) else 0) > columns:
+            return [Line(shown + left, "head")]
+        shown += part
+    return [Line(shown, "head")] if loads else []
 
 
 def _sessions(state: Mapping[str, Any], columns: int, most: int = 4) -> list[Line]:

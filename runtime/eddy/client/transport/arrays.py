@@ -30,6 +30,7 @@ class BufferInfo:
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     shipped: bool
+    picture: bool = False
 
     @property
     def named(self) -> tuple[str, str]:
@@ -40,7 +41,8 @@ class BufferInfo:
     def parse(answer: Mapping[str, Any]) -> BufferInfo:
         """From the server's JSON."""
         dtype, shape = np.dtype(answer["dtype"]), tuple(answer["shape"])
-        return BufferInfo(answer["name"], answer["role"], answer["bytes"], dtype, shape, bool(answer["shipped"]))
+        flags = bool(answer["shipped"]), bool(answer.get("picture", False))
+        return BufferInfo(answer["name"], answer["role"], answer["bytes"], dtype, shape, *flags)
 
 
 def items(array: Any, buffer: BufferInfo, batch: int | None) -> list[bytes]:

@@ -47,7 +47,7 @@ def build(
     whole = headers.expand_includes(source, lambda text: compiler.preprocessed(text, fpu=fpu, defines=macros))
 
     def compiled(text: str) -> Program:
-        how = {"single_constants": asked.single_constants, "contract": asked.contract}
+        how = {"single_constants": asked.single_constants, "contract": asked.contract, "later": asked.later}
         return compiler.compile(text, fpu=fpu, defines=macros, owner=owner, **how)
 
     try:

@@ -19,6 +19,8 @@ _ALREADY = frozenset(
     }
 )
 """What is so without being asked for."""
+_LATER = frozenset({"-cl-std=CL2.0", "-cl-std=CL3.0"})
+"""What makes a source one of OpenCL C 3.0, whose features are optional, with those that there are."""
 _PERMISSIONS = frozenset(
     {
         *("-cl-denorms-are-zero", "-cl-opt-disable", "-cl-strict-aliasing", "-cl-no-signed-zeros"),
@@ -44,6 +46,7 @@ class BuildOptions:
         warnings: What becomes of them: "said", "none" or "errors".
         single_constants: Whether literals are `float` also in a source that uses `double`.
         contract: Whether a product and a sum of one expression are rounded once.
+        later: Whether the source is of OpenCL C 2.0 or 3.0.
     """
 
     defines: dict[str, str] = field(default_factory=dict)
@@ -51,6 +54,7 @@ class BuildOptions:
     warnings: str = "said"
     single_constants: bool = False
     contract: bool = False
+    later: bool = False
 
 
 def parse(text: str) -> BuildOptions:
@@ -67,7 +71,7 @@ def parse(text: str) -> BuildOptions:
         raise _refused(f"Build options cannot be read: {error}. Close every quote.") from None
     defines: dict[str, str] = {}
     folders: list[str] = []
-    warnings, single_constants, contract = "said", False, False
+    warnings, single_constants, contract, later = "said", False, False, False
     for word in words:
         if word.startswith("-D"):
             name, equals, value = _value("-D", word, words).partition("=")
@@ -78,14 +82,16 @@ def parse(text: str) -> BuildOptions:
             single_constants = True
         elif word in _WARNINGS:
             warnings = _WARNINGS[word]
+        elif word in _LATER:
+            later = True
         elif word in _CONTRACT:
             contract = True
             defines |= {"__FAST_RELAXED_MATH__": "1"} if word == "-cl-fast-relaxed-math" else {}
         elif word not in _ALREADY | _PERMISSIONS and not _NO_MEANING.fullmatch(word):
-            plain = (_SINGLE_CONSTANTS, *_WARNINGS, *_PERMISSIONS, *_CONTRACT, *_ALREADY)
+            plain = (_SINGLE_CONSTANTS, *_WARNINGS, *_PERMISSIONS, *_CONTRACT, *_ALREADY, *_LATER)
             known = sorted(("-D NAME[=TEXT]", "-I FOLDER", "-O0 to -O3", "-g", *plain))
             raise _refused(f"Build option {word[:64]!r} is not known; there are {', '.join(known)}.", known)
-    return BuildOptions(defines, tuple(folders), warnings, single_constants, contract)
+    return BuildOptions(defines, tuple(folders), warnings, single_constants, contract, later)
 
 
 def _value(option: str, word: str, rest: Iterator[str]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from eddy.gpu.compilation.halves import PREFIX, by_way_of_float, where_used
 from eddy.gpu.compilation.toolchain import LIBRARY
 from eddy.gpu.programs.signature import TYPES
 
@@ -25,7 +26,9 @@ _PASTES = re.compile(r"##|%:%:|\?\?=\?\?=")
 _OWN = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(M_\w+)", re.M)
 """A constant of mathematics that a source defines itself; defined here too, every compilation would warn of it."""
 _HEAD = "//@"
-_REALS = ("float", "double")
+_LAST = "builtins_half.h"
+"""What is made of the others."""
+_REALS = ("float", "double", "half")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,15 @@ class Section:
 def sections() -> Mapping[str, Section]:
     """Every section, by each of the names it defines."""
     found: dict[str, Section] = {}
-    texts = (path.read_text(encoding="utf-8") for path in sorted(LIBRARY.glob("builtins_*.h")))
-    for place, part in enumerate("".join(texts).split(f"\n{_HEAD}")[1:]):
+    paths = sorted(LIBRARY.glob("builtins_*.h"), key=lambda path: (path.name == _LAST, path.name))
+    parts = [(path.name, part) for path in paths for part in path.read_text(encoding="utf-8").split(f"\n{_HEAD}")[1:]]
+    for place, (of, part) in enumerate(parts):
         names, _, body = part.partition("\n")
-        section = Section(place, tuple(names.split()), body.rstrip() + "\n")
+        text = body.rstrip() + "\n"
+        section = Section(place, tuple(names.split()), where_used(text) if of == _LAST else text)
         found |= dict.fromkeys(section.names, section)
-    for place, (name, text) in enumerate(conversions(), start=len(found)):
-        found[name] = Section(place, (name,), text)
+    for place, (name, text) in enumerate((*conversions(), *by_way_of_float()), start=len(found)):
+        found[name] = Section(place, (name,), where_used(text) if name.startswith(PREFIX) else text)
     return MappingProxyType(found)
 
 
@@ -92,12 +97,13 @@ def pastes(source: str) -> bool:
     return bool(_PASTES.search(_SPLICE.sub("", source)))
 
 
-def text_for(source: str, made: str | None = "") -> str:
+def text_for(source: str, made: str | None = "", halves: bool = False) -> str:
     """The sections a source needs, in their order.
 
     Args:
         source: What is compiled.
         made: Text with names that it makes; None where it may make any.
+        halves: Whether it uses `half`.
     """
     known = sections()
     joined = _SPLICE.sub("", source)
@@ -109,4 +115,5 @@ def text_for(source: str, made: str | None = "") -> str:
         if section.place not in needed:
             needed[section.place] = section.text
             waiting += set(_WORD.findall(section.text)) & known.keys()
+            waiting += {f"{PREFIX}{name}" for name in section.names} & known.keys() if halves else ()
     return "".join(needed[place] for place in sorted(needed))

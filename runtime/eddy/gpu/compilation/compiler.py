@@ -41,6 +41,7 @@ from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loop
 from eddy.gpu.work_items.item_pairs import with_item_pairs
 from eddy.gpu.work_items.item_parameter import JOIN_STUB, LOOP_STUB, STUB, thread_item_id
 from eddy.gpu.work_items.local_placement import share_locals
+from eddy.gpu.work_items.meetings import with_meetings_inlined
 from eddy.host.files import translate_os_errors
 
 _log = logging.getLogger(__name__)
@@ -97,17 +98,19 @@ class Compiler:
         defines: Mapping[str, object] | None = None,
         single_constants: bool = False,
         contract: bool = False,
+        later: bool = False,
         owner: str = "",
     ) -> Program:
         """The program of a source.
 
         Args:
-            source: OpenCL C 1.2; messages call it `kernel.cl`.
+            source: OpenCL C; messages call it `kernel.cl`.
             fpu: For cores with an FPU; otherwise with soft float, which gives the same bits.
             defines: Macros.
             single_constants: Whether literals are `float` also where the source uses `double`.
             contract: Whether a product and a sum of one expression may be rounded once; they are then, on every
                 cluster.
+            later: Whether it is of OpenCL C 2.0 or 3.0, with generic pointers and atomic types; otherwise of 1.2.
             owner: For whom. What was compiled for others is not found: how long the answer takes would tell that
                 somebody has this very source.
 
@@ -127,13 +130,15 @@ class Compiler:
         # With float literals, first without `cl_khr_fp64`, then with it where the source asks and is refused without.
         for given in (macros, {"cl_khr_fp64": 1, **macros}):
             try:
-                return self._program(source, given, fpu, (*toolchain.SINGLE, *more), owner)
+                single = (*toolchain.SINGLE, *more, *(toolchain.LATER if later else ()))
+                return self._program(source, given, fpu, single, owner)
             except CompilationFailed as error:
                 if _NEEDS_DOUBLE.search(error.message):
                     break
                 if given is not macros or not _ASKS_FOR_DOUBLE.search(source):
                     raise
         flags = (*toolchain.DOUBLE, *((toolchain.SINGLE_CONSTANTS,) if single_constants else ()), *more)
+        flags += toolchain.LATER_DOUBLE if later else ()
         try:
             return self._program(source, macros, fpu, flags, owner, doubles=True)
         except CompilationFailed as error:
@@ -201,7 +206,9 @@ class Compiler:
             raise CompilationFailed(message, diagnostics=[])
         whole = self._step((*asked, "-w"), text + stubs(kernels).encode(), said).decode(errors="replace")
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
-        looped = with_item_loops(fit_printf_arguments(with_fused_products(whole)), waiting)
+        meets = any(kernel.meets for kernel in kernels.values())
+        plain = fit_printf_arguments(with_fused_products(with_meetings_inlined(whole) if meets else whole))
+        looped = with_item_loops(plain, [name for name in waiting if not kernels[name].subgroups])
         along = [name for name, kernel in kernels.items() if kernel.iterates_items]
         paired = with_item_pairs(looped.ir, along, [name for name in along if not kernels[name].one_way])
         generated = self._generate(code, paired.ir, said)
@@ -234,7 +241,8 @@ class Compiler:
             "-",
         )
         early = any(kernel.early for kernel in kernels.values())
-        assembly = with_barriers(drop_saves(with_block_order(generated)), early) + switch_code(ways or ((),))
+        assembly = with_barriers(drop_saves(with_block_order(generated)), early, meets)
+        assembly += switch_code(ways or ((),), meets)
         elf = self._link(self._step(assembler, assembly.encode(), said), fpu, said)
         at = symbols(elf)
         known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}

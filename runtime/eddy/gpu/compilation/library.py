@@ -16,7 +16,7 @@ from eddy.gpu.compilation.prelude import everything
 from eddy.gpu.programs.layout import c_header
 
 SOURCES = (
-    *("start.S", "fibers.S", "run.c", "print.c", "wide.c"),
+    *("start.S", "fibers.S", "subgroups.S", "run.c", "print.c", "wide.c"),
     *("math_exp.c", "math_trig.c", "math_pi.c", "math_pow.c", "math_parts.c", "math_special.c", "convert.c"),
     *("softdouble.c", "double_exp.c", "double_trig.c", "double_parts.c", "double_special.c", "images.c"),
 )
@@ -27,6 +27,7 @@ _CODE = (
     "compilation/calling_convention.py",
     "compilation/compiler.py",
     "compilation/contraction.py",
+    "compilation/halves.py",
     "work_items/block_order.py",
     "work_items/fibers.py",
     "work_items/inner_loops.py",
@@ -45,6 +46,7 @@ _CODE = (
     "work_items/local_placement.py",
     "work_items/loop_plan.py",
     "work_items/looped_kernel.py",
+    "work_items/meetings.py",
     "work_items/neighbour_strides.py",
     "compilation/section_placement.py",
     "compilation/printf_arguments.py",

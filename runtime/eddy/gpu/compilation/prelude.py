@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from eddy.core.errors import InvalidRequest
 from eddy.gpu.compilation import builtins
+from eddy.gpu.compilation.halves import uses_half
 from eddy.gpu.compilation.toolchain import LIBRARY
 from eddy.gpu.programs.layout import c_header
 
@@ -24,14 +25,15 @@ _OFF, _ON = "#pragma OPENCL FP_CONTRACT OFF\n", "\n#pragma OPENCL FP_CONTRACT DE
 _VALUE = re.compile(r"[ -~]{0,256}\Z")
 
 
-@functools.lru_cache(maxsize=2)
-def base(doubles: bool = False) -> str:
+@functools.lru_cache(maxsize=4)
+def base(doubles: bool = False, halves: bool = False) -> str:
     """What every kernel source has before it.
 
     Args:
         doubles: Whether the source uses `double`.
+        halves: Whether it uses `half`.
     """
-    uses = "#define EDDY_DOUBLES\n" if doubles else ""
+    uses = ("#define EDDY_DOUBLES\n" if doubles else "") + ("#define EDDY_HALVES\n" if halves else "")
     return c_header() + uses + (LIBRARY / "opencl.h").read_text(encoding="utf-8")
 
 
@@ -74,10 +76,13 @@ def complete(
         made: Text with names that it makes by pasting tokens; None where it may make any.
     """
     macros = definitions(defines)
-    named = builtins.text_for(macros + source, made) if functions else ""
+    halves = made is None or uses_half(macros, source, made)
+    named = builtins.text_for(macros + source, made, halves) if functions else ""
     source = _with_constant_samplers(source.removeprefix("\ufeff"))
     # What the library computes is rounded as its errors say, whatever the options are.
-    text = f'# 1 "opencl.h"\n{_OFF}{base(doubles)}{named}{_ON}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
+    text = (
+        f'# 1 "opencl.h"\n{_OFF}{base(doubles, halves)}{named}{_ON}\n# 1 "defines"\n{macros}# 1 "kernel.cl"\n{source}\n'
+    )
     return text.encode()
 
 

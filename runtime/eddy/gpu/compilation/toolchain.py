@@ -54,9 +54,12 @@ _ATOMICS = ",".join(
     f"+cl_khr_{space}_int32_{kind}_atomics" for space in ("global", "local") for kind in ("base", "extended")
 )
 SINGLE_CONSTANTS = "-cl-single-precision-constant"
-SINGLE = ("-Xclang", f"-cl-ext=-all,{_ATOMICS}", SINGLE_CONSTANTS)
-DOUBLE = ("-Xclang", f"-cl-ext=-all,{_ATOMICS},+cl_khr_fp64")
+SINGLE = ("-Xclang", f"-cl-ext=-all,{_ATOMICS},+cl_khr_fp16", SINGLE_CONSTANTS)
+DOUBLE = ("-Xclang", f"-cl-ext=-all,{_ATOMICS},+cl_khr_fp16,+cl_khr_fp64")
 """Extensions, and what a literal is: of sources without `double`, and with it."""
+LATER = ("-cl-std=CL3.0", "-Xclang", "-cl-ext=+__opencl_c_generic_address_space")
+"""For sources of OpenCL C 2.0 and 3.0. Every address space is the same memory, so pointers may be generic."""
+LATER_DOUBLE = (*LATER, "-Xclang", "-cl-ext=+__opencl_c_fp64")
 READ = ("-Xclang", "-disable-llvm-passes", "-fno-discard-value-names", "-S", "-emit-llvm", "-o", "-", "-")
 """A source as LLVM IR, as the front end leaves it."""
 

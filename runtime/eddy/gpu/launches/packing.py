@@ -143,10 +143,10 @@ class Packing:
         first = 0 if kernel.local_each else align(program.local_bytes, 16)
         end = align(LOCAL_BASE + first + self._group_bytes * arrangement.core_groups)
         several = kernel.waits and arrangement.lane_items > 1
-        context = rows_bytes(shape.lanes, context_words(several))
+        context = rows_bytes(shape.lanes, context_words(kernel, several))
         kept = kernel.loop_words if arrangement.lane_grid else kernel.switch_words
         stride = rows_bytes(shape.lanes, kept) if several else 0
-        words = {"rounds": top, "context_rows": context_words(several) * ROW_BYTES, "fiber_stride": stride}
+        words = {"rounds": top, "context_rows": context_words(kernel, several) * ROW_BYTES, "fiber_stride": stride}
         words["fiber_way"] = kernel.switch_way
         for name, size in (("context", context), ("fiber", stride * arrangement.lane_items)):
             local = 0 < size <= top - end

@@ -46,3 +46,15 @@ u32 eddy_to_half(float x, u32 mode) {
   kept += (u32)goes_up(kept, e < -26 ? 1 : m & ((1u << width) - 1), width, negative, mode);
   return sign | (e >= -14 ? ((u32)(e + 14) << 10) + kept : kept);
 }
+
+// What the compiler calls for half, whose bits come and go where a float would.
+
+float __extendhfsf2(float x) { return eddy_from_half(bits(x) & 0xffffu); }
+
+float __truncsfhf2(float x) {
+  const u32 u = bits(x), magnitude = u & 0x7fffffffu;
+  // Numbers with a leading one in half: the exponent moved, and a carry of the rounding goes into it.
+  if (magnitude - 0x38800000u < 0x47800000u - 0x38800000u)
+    return real((u >> 16 & 0x8000u) | (magnitude + 0xfffu + (magnitude >> 13 & 1) - 0x38000000u) >> 13);
+  return real(eddy_to_half(x, NEAREST));
+}

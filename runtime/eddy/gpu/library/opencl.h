@@ -30,6 +30,16 @@ EDDY_VECTORS(float)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 EDDY_VECTORS(double)
 #endif
+#ifdef EDDY_HALVES
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+EDDY_VECTORS(half)
+#endif
+
+#define cl_khr_subgroups 1
+#define cl_khr_subgroup_ballot 1
+#define cl_khr_subgroup_non_uniform_vote 1
+#define cl_khr_subgroup_shuffle 1
+#define cl_khr_subgroup_shuffle_relative 1
 
 #define EDDY_FN __attribute__((overloadable, always_inline, unused)) static inline
 
@@ -87,6 +97,15 @@ EDDY_FN void mem_fence(cl_mem_fence_flags flags) {
 EDDY_FN void read_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 EDDY_FN void write_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 
+#if __OPENCL_C_VERSION__ >= 200
+// Every memory is coherent within a cluster, so a scope changes nothing.
+typedef enum { memory_order_relaxed, memory_order_acquire = 2, memory_order_release, memory_order_acq_rel, memory_order_seq_cst } memory_order;
+typedef enum { memory_scope_work_item, memory_scope_work_group, memory_scope_device, memory_scope_all_svm_devices, memory_scope_sub_group } memory_scope;
+#define memory_scope_all_devices memory_scope_all_svm_devices
+EDDY_FN void work_group_barrier(cl_mem_fence_flags flags) { mem_fence(flags & CLK_GLOBAL_MEM_FENCE); barrier(flags); }
+EDDY_FN void work_group_barrier(cl_mem_fence_flags flags, memory_scope scope) { (void)scope; work_group_barrier(flags); }
+#endif
+
 /// Capabilities of the cluster: bit 0 an FPU, bits 15:8 log2 of the data cache's bytes ([000] 4.1.1).
 EDDY_FN uint eddy_cluster_cap(void) { uint v; __asm__("csrr %0, 0xfd0" : "=r"(v)); return v; }
 
@@ -141,6 +160,31 @@ int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 
 #endif
 #define FP_ILOGB0 (-2147483647 - 1)
 #define FP_ILOGBNAN 2147483647
+#ifdef EDDY_HALVES
+#define HALF_DIG 3
+#define HALF_MANT_DIG 11
+#define HALF_MAX_10_EXP +4
+#define HALF_MAX_EXP +16
+#define HALF_MIN_10_EXP -4
+#define HALF_MIN_EXP -13
+#define HALF_RADIX 2
+#define HALF_MAX ((half)0x1.ffcp15f)
+#define HALF_MIN ((half)0x1.0p-14f)
+#define HALF_EPSILON ((half)0x1.0p-10f)
+#define M_E_H ((half)M_E_F)
+#define M_LOG2E_H ((half)M_LOG2E_F)
+#define M_LOG10E_H ((half)M_LOG10E_F)
+#define M_LN2_H ((half)M_LN2_F)
+#define M_LN10_H ((half)M_LN10_F)
+#define M_PI_H ((half)M_PI_F)
+#define M_PI_2_H ((half)M_PI_2_F)
+#define M_PI_4_H ((half)M_PI_4_F)
+#define M_1_PI_H ((half)M_1_PI_F)
+#define M_2_PI_H ((half)M_2_PI_F)
+#define M_2_SQRTPI_H ((half)M_2_SQRTPI_F)
+#define M_SQRT2_H ((half)M_SQRT2_F)
+#define M_SQRT1_2_H ((half)M_SQRT1_2_F)
+#endif
 #define M_E_F 2.71828182845904523536f
 #define M_LOG2E_F 1.44269504088896340736f
 #define M_LOG10E_F 0.43429448190325182765f
@@ -157,29 +201,44 @@ int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 
 
 /// What is said of float is said of double too where a source uses it (EDDY_DOUBLES): a function that is defined here has both,
 /// since an argument of double would be converted to float where a function has nothing else.
+#define EDDY_CHOSEN_ONE __attribute__((enable_if(1, "")))
 #ifdef EDDY_DOUBLES
 #define EDDY_ALSO(...) __VA_ARGS__
 /// Chosen where nothing else decides: an integer is as near to float as to double.
-#define EDDY_CHOSEN __attribute__((enable_if(1, "")))
+#define EDDY_CHOSEN EDDY_CHOSEN_ONE
 #else
 #define EDDY_ALSO(...)
 #define EDDY_CHOSEN
 #endif
+/// The same of half, where a source uses it (EDDY_HALVES).
+#ifdef EDDY_HALVES
+#define EDDY_HALF_ALSO(...) __VA_ARGS__
+#else
+#define EDDY_HALF_ALSO(...)
+#endif
+/// What an integer becomes where a function has half and float: float, as it does without half.
+#if defined(EDDY_HALVES) && !defined(EDDY_DOUBLES)
+#define EDDY_NEAREST_float EDDY_CHOSEN_ONE
+#else
+#define EDDY_NEAREST_float
+#endif
+#define EDDY_NEAREST_double
+#define EDDY_NEAREST_half
 #define EDDY_UNAVAILABLE(why) __attribute__((overloadable, unavailable(why)))
 /// Functions of the library: eddy_f for float, eddy_f64 for double.
-#define EDDY_LIBRARY1_T(T, f, of) T of(T); EDDY_FN T f(T x) { return of(x); } EDDY_WIDTHS(EDDY_UNARY_N, T, T, f)
+#define EDDY_LIBRARY1_T(T, f, of) T of(T); EDDY_FN EDDY_NEAREST_##T T f(T x) { return of(x); } EDDY_WIDTHS(EDDY_UNARY_N, T, T, f)
 #define EDDY_LIBRARY1(f) EDDY_LIBRARY1_T(float, f, eddy_##f) EDDY_ALSO(EDDY_LIBRARY1_T(double, f, eddy_##f##64))
-#define EDDY_LIBRARY2_T(T, f, of) T of(T, T); EDDY_FN T f(T x, T y) { return of(x, y); } EDDY_WIDTHS(EDDY_BINARY_N, T, f)
+#define EDDY_LIBRARY2_T(T, f, of) T of(T, T); EDDY_FN EDDY_NEAREST_##T T f(T x, T y) { return of(x, y); } EDDY_WIDTHS(EDDY_BINARY_N, T, f)
 #define EDDY_LIBRARY2(f) EDDY_LIBRARY2_T(float, f, eddy_##f) EDDY_ALSO(EDDY_LIBRARY2_T(double, f, eddy_##f##64))
 /// With an integer beside the number.
-#define EDDY_LIBRARY_INT_T(T, f, of) T of(T, int); EDDY_FN T f(T x, int n) { return of(x, n); } EDDY_WIDTHS(EDDY_MIXED_N, T, T, int, f)
+#define EDDY_LIBRARY_INT_T(T, f, of) T of(T, int); EDDY_FN EDDY_NEAREST_##T T f(T x, int n) { return of(x, n); } EDDY_WIDTHS(EDDY_MIXED_N, T, T, int, f)
 #define EDDY_LIBRARY_INT(f) EDDY_LIBRARY_INT_T(float, f, eddy_##f) EDDY_ALSO(EDDY_LIBRARY_INT_T(double, f, eddy_##f##64))
 /// By an expression for each: of x, y and z.
-#define EDDY_INLINE1_T(T, f, expression) EDDY_FN T f(T x) { return expression; } EDDY_WIDTHS(EDDY_UNARY_N, T, T, f)
+#define EDDY_INLINE1_T(T, f, expression) EDDY_FN EDDY_NEAREST_##T T f(T x) { return expression; } EDDY_WIDTHS(EDDY_UNARY_N, T, T, f)
 #define EDDY_INLINE1(f, single, twofold) EDDY_INLINE1_T(float, f, single) EDDY_ALSO(EDDY_INLINE1_T(double, f, twofold))
-#define EDDY_INLINE2_T(T, f, expression) EDDY_FN T f(T x, T y) { return expression; } EDDY_WIDTHS(EDDY_BINARY_N, T, f)
+#define EDDY_INLINE2_T(T, f, expression) EDDY_FN EDDY_NEAREST_##T T f(T x, T y) { return expression; } EDDY_WIDTHS(EDDY_BINARY_N, T, f)
 #define EDDY_INLINE2(f, single, twofold) EDDY_INLINE2_T(float, f, single) EDDY_ALSO(EDDY_INLINE2_T(double, f, twofold))
-#define EDDY_INLINE3_T(T, f, expression) EDDY_FN T f(T x, T y, T z) { return expression; } EDDY_WIDTHS(EDDY_TERNARY_N, T, f)
+#define EDDY_INLINE3_T(T, f, expression) EDDY_FN EDDY_NEAREST_##T T f(T x, T y, T z) { return expression; } EDDY_WIDTHS(EDDY_TERNARY_N, T, f)
 #define EDDY_INLINE3(f, single, twofold) EDDY_INLINE3_T(float, f, single) EDDY_ALSO(EDDY_INLINE3_T(double, f, twofold))
 /// For float only, by the standard.
 #define EDDY_NO_DOUBLE EDDY_UNAVAILABLE("it takes float only; for double use the function without that beginning, or cast to float")
@@ -194,7 +253,11 @@ int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 
 /// Vectors with scalars beside them.
 #define EDDY_SCALARS(M, f) EDDY_WIDTHS(M, float, f) EDDY_ALSO(EDDY_WIDTHS(M, double, f))
 /// A function that leaves a second result at an address, in any address space: an integer, or a number as the first one.
+#if __OPENCL_C_VERSION__ >= 200
+#define EDDY_SPACES(M, ...) M(__private, __VA_ARGS__) M(__global, __VA_ARGS__) M(__local, __VA_ARGS__) M(__generic, __VA_ARGS__)
+#else
 #define EDDY_SPACES(M, ...) M(__private, __VA_ARGS__) M(__global, __VA_ARGS__) M(__local, __VA_ARGS__)
+#endif
 #define EDDY_LEAVES_INT(f, single, twofold) \
   EDDY_SPACES(EDDY_LEAVES1, float, f, int, single) EDDY_ALSO(EDDY_SPACES(EDDY_LEAVES1, double, f, int, twofold))
 #define EDDY_LEAVES(f, single, twofold) \
@@ -208,10 +271,10 @@ int printf(__constant const char *format, ...) __attribute__((format(printf, 1, 
 #define EDDY_LEAVES1_N(n, space, T, f, R) EDDY_FN T##n f(T##n x, space R##n *p) { \
   T##n r; R##n rests; for (int i = 0; i < n; i++) { __private R rest; r[i] = f(x[i], &rest); rests[i] = rest; } *p = rests; return r; }
 /// Tests: 1 of scalars; -1 in the elements of a vector, which has integers as wide as the numbers.
-#define EDDY_TEST1_T(T, I, f, expression) EDDY_FN int f(T x) { return expression; } EDDY_WIDTHS(EDDY_TEST1_N, T, I, f)
+#define EDDY_TEST1_T(T, I, f, expression) EDDY_FN EDDY_NEAREST_##T int f(T x) { return expression; } EDDY_WIDTHS(EDDY_TEST1_N, T, I, f)
 #define EDDY_TEST1_N(n, T, I, f) EDDY_FN I##n f(T##n x) { I##n r; for (int i = 0; i < n; i++) r[i] = f(x[i]) ? -1 : 0; return r; }
 #define EDDY_TEST1(f, single, twofold) EDDY_TEST1_T(float, int, f, single) EDDY_ALSO(EDDY_TEST1_T(double, long, f, twofold))
-#define EDDY_TEST2_T(T, I, f, expression) EDDY_FN int f(T x, T y) { return expression; } EDDY_WIDTHS(EDDY_TEST2_N, T, I, f)
+#define EDDY_TEST2_T(T, I, f, expression) EDDY_FN EDDY_NEAREST_##T int f(T x, T y) { return expression; } EDDY_WIDTHS(EDDY_TEST2_N, T, I, f)
 #define EDDY_TEST2_N(n, T, I, f) \
   EDDY_FN I##n f(T##n x, T##n y) { I##n r; for (int i = 0; i < n; i++) r[i] = f(x[i], y[i]) ? -1 : 0; return r; }
 #define EDDY_TEST2(f, expression) EDDY_TEST2_T(float, int, f, expression) EDDY_ALSO(EDDY_TEST2_T(double, long, f, expression))

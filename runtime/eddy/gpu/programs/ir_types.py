@@ -11,6 +11,9 @@ from eddy.gpu.programs.ir_function import IrregularFunction
 _NAMED = re.compile(r"^(%[\w.\"-]+) = type (.*)$", re.M)
 _REPEATED = re.compile(r"[\[<](\d+) x (.*)[\]>]\Z", re.S)
 
+_REALS = {"half": 2, "float": 4, "double": 8}
+"""Bytes of a number."""
+
 
 def named_types(ir: str) -> dict[str, str]:
     """The types a module names, by name."""
@@ -38,8 +41,8 @@ def layout(text: str, named: Mapping[str, str]) -> tuple[int, int]:
             return whole, align
         power: int = 1 << max(0, whole - 1).bit_length()
         return power, power
-    if text in ("float", "double"):
-        return (4, 4) if text == "float" else (8, 8)
+    if text in _REALS:
+        return _REALS[text], _REALS[text]
     bits = re.fullmatch(r"i(8|16|32|64)", text)
     if not bits:
         raise ValueError(text)

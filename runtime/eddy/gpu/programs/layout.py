@@ -122,6 +122,7 @@ CONTEXT: tuple[str, ...] = (
     "round",  # of barriers, so far
     *("fiber", "first", "last"),  # rows of the running, first and last fiber
     *("fibers", "live"),  # of the lane, and those that have not returned
+    "meeting",  # where the lane waits for others of its warp: an address, MEETING_TURN or MEETING_OUT; 0 while it runs
 )
 """Fields of a lane's context; tp points to the lane's word in the first row."""
 CONTEXT_ALIASES = {
@@ -132,6 +133,10 @@ CONTEXT_ALIASES = {
 that goes from item to item of a group goes along the second dimension, or along the first."""
 CONTEXT_WORDS = CONTEXT.index("fiber")
 """Fields of a lane with one work-item of a group at a time."""
+SEVERAL_WORDS = CONTEXT.index("meeting")
+"""Those of one with several that wait for each other; programs with subgroups have all."""
+MEETING_TURN, MEETING_OUT = -2, -1
+"""Waits to go on to its next item; waits for its whole work-group, or has returned. Behind every address."""
 
 FIBER: tuple[str, ...] = ("resume", "stack", "local")
 """What every fiber keeps: where it goes on, its stack pointer, its packed local id; registers follow."""

@@ -124,6 +124,10 @@ def arrange_ndrange(
     found = program.kernel(kernel)
     if program.fpu and not shape.fpu:
         raise InvalidRequest("The program needs an FPU; compile it with fpu=False for this cluster.", field="fpu")
+    if found.subgroup_size not in (0, shape.threads):
+        asked, has = found.subgroup_size, shape.threads
+        message = f"Kernel {kernel!r} requires subgroups of {asked} work-items; a warp of this cluster has {has}."
+        raise InvalidRequest(message, field="kernel", asked=asked, allowed=has)
     dimensions = len(global_size)
     whole, start = _range(global_size, offset)
     group = _group(shape, found, whole, local_size, dimensions)
@@ -268,5 +272,5 @@ def _shared(
     if kernel.local_variables or several:
         return LaneSharing(warps, 1, lane_items)
     fit = shape.warps // warps
-    beside = room - rows_bytes(shape.lanes, context_words(several))
+    beside = room - rows_bytes(shape.lanes, context_words(kernel, several))
     return LaneSharing(warps, min(fit, (beside if beside >= local else room) // local) if local else fit, lane_items)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eddy.gpu.programs.layout import CONTEXT, CONTEXT_WORDS, LINE_BYTES, align, rows_bytes
+from eddy.gpu.programs.layout import CONTEXT, CONTEXT_WORDS, LINE_BYTES, SEVERAL_WORDS, align, rows_bytes
 from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.programs.signature import Kernel
@@ -37,9 +37,10 @@ class LaneSharing:
     grid: tuple[int, ...] = ()
 
 
-def context_words(several: bool) -> int:
-    """Words of a lane's context, which is longer where a lane has several work-items that wait for each other."""
-    return len(CONTEXT) if several else CONTEXT_WORDS
+def context_words(kernel: Kernel, several: bool) -> int:
+    """Words of a lane's context, which is longer where a lane has several work-items that wait for each other, and in
+    programs with subgroups."""
+    return len(CONTEXT) if kernel.meets else SEVERAL_WORDS if several else CONTEXT_WORDS
 
 
 def group_bytes(program: Program, kernel: Kernel, local_bytes: int) -> int:
@@ -87,7 +88,7 @@ def _ways(
         grid = lane_grid(group, warps * shape.threads)
         items = _steps(group, grid)
         needed = -(-math.prod(grid) // shape.threads)
-        rows = rows_bytes(shape.lanes, context_words(True)) + rows_bytes(shape.lanes, kernel.loop_words) * items
+        rows = rows_bytes(shape.lanes, context_words(kernel, True)) + rows_bytes(shape.lanes, kernel.loop_words) * items
         most = 1 if kernel.local_variables and not kernel.local_each else shape.warps // needed
         fit = min(most, (room - rows) // own) if own else most
         within = fit >= 1 and rows <= room

@@ -10,7 +10,7 @@ from typing import Literal
 
 from eddy.core.errors import CompilationFailed
 from eddy.gpu.programs.ir_types import layout, named_types
-from eddy.gpu.programs.layout import LINE_BYTES, STACK_BYTES
+from eddy.gpu.programs.layout import LINE_BYTES, MEETING_OUT, STACK_BYTES
 from eddy.gpu.programs.walk_stub import walk
 
 Space = Literal["value", "global", "constant", "local"]
@@ -20,7 +20,7 @@ SCALARS: Mapping[str, tuple[str, int]] = {
     **{"uint": ("u4", 4), "long": ("i8", 8), "ulong": ("u8", 8), "float": ("f4", 4)},
 }
 """OpenCL scalar to numpy's letter and size in bytes."""
-TYPES: Mapping[str, tuple[str, int]] = {**SCALARS, "double": ("f8", 8)}
+TYPES: Mapping[str, tuple[str, int]] = {**SCALARS, "double": ("f8", 8), "half": ("f2", 2)}
 """The same with what is there by soft float."""
 _SPACES: Mapping[str, Space] = {"0": "value", "1": "global", "2": "constant", "3": "local"}
 _VECTOR = re.compile(r"^(\w+) __attribute__\(\(ext_vector_type\((\d+)\)\)\)$")
@@ -40,6 +40,8 @@ _LABEL, _TARGETS = re.compile(r"^([\w.$-]+):"), re.compile(r"\blabel %([\w.$-]+)
 SHORT, LARGE = 16 << 10, 96 << 10
 """Characters of what a short kernel comes to at most, and a very long one at least, as the front end leaves it."""
 BARRIER_MARK = "@eddy_barrier("
+SUBGROUP_MARK = "# eddy-subgroup"
+"""What a kernel has whose items look at each other's registers."""
 PLACED_MARKS = ("# eddy-placed", "@printf(", "@eddy_printf64(")
 """What a kernel has that looks at its place in a work-group; printf orders its records by it."""
 
@@ -89,7 +91,7 @@ class Kernel:
         name: As the source names it.
         arguments: In order.
         group_size: Work-group size the source requires; empty where it requires none.
-        waits: Whether work-items of a group may wait for each other: it has barriers or local memory.
+        waits: Whether work-items of a group may wait for each other: it has barriers, local memory or subgroups.
         local_variables: Whether it has `__local` variables; then a core runs one of its work-groups at a time, unless
             `local_each`.
         stub: Address of what unpacks the arguments and calls it.
@@ -109,6 +111,9 @@ class Kernel:
         short: Whether it has no loops and not many instructions.
         one_way: Whether it has so many that its stub has it once, and goes across the first dimension alone.
         local_each: Whether each work-group has `__local` variables of its own, so that a core runs several groups.
+        subgroups: Whether work-items of a subgroup meet in it; then a lane's items are neighbours of the other lanes'.
+        meets: Whether they do in it or another kernel of the program.
+        subgroup_size: Items of a subgroup the source requires; 0 where it requires none.
     """
 
     name: str
@@ -132,6 +137,9 @@ class Kernel:
     ids: int = 3
     short: bool = False
     one_way: bool = False
+    subgroups: bool = False
+    meets: bool = False
+    subgroup_size: int = 0
 
     @property
     def iterates_items(self) -> bool:
@@ -171,9 +179,13 @@ def read_kernels(ir: str) -> dict[str, Kernel]:
         short = size <= SHORT and not any(map(_goes_back, texts))
         ids = min(3, 1 + max(asked, default=-1))
         kernels[name] = replace(made, placed=placed, early=early, ids=ids, short=short)
-        kernels[name] = replace(kernels[name], one_way=size > LARGE)
-    early = any(kernel.early for kernel in kernels.values())
-    return {name: replace(kernel, early=early) for name, kernel in kernels.items()}
+        meets = any(SUBGROUP_MARK in text for text in texts)
+        kernels[name] = replace(kernels[name], one_way=size > LARGE, subgroups=meets, waits=made.waits or meets)
+    early, meets = (
+        any(kernel.early for kernel in kernels.values()),
+        any(kernel.subgroups for kernel in kernels.values()),
+    )
+    return {name: replace(kernel, early=early, meets=meets) for name, kernel in kernels.items()}
 
 
 def _returns_early(name: str, bodies: Mapping[str, str]) -> bool:
@@ -232,8 +244,10 @@ def _kernel(
     passed = _parameters(rest)
     arguments = tuple(_argument(name, text, named, *row) for text, *row in zip(passed, *columns, strict=True))
     required = re.findall(r"i32 (\d+)", nodes.get(refs.get("reqd_work_group_size", ""), ""))
+    subgroup = re.findall(r"i32 (\d+)", nodes.get(refs.get("intel_reqd_sub_group_size", ""), "") or "i32 0")
     waits = barriers or local_variables or any(argument.space == "local" for argument in arguments)
-    return Kernel(name, arguments, tuple(map(int, required)), waits, local_variables)
+    groups = tuple(map(int, required))
+    return Kernel(name, arguments, groups, waits, local_variables, subgroup_size=int(subgroup[0]))
 
 
 def _parameters(rest: str) -> list[str]:
@@ -312,6 +326,12 @@ def _items_of(kernel: Kernel) -> str:
         call = call if kernel.one_way else f"[[clang::always_inline]] {call}"
         return read + walk(call, kernel.ids, kernel.one_way)
     ids = "".join(f"eddy_first_id[{k}] = EDDY_LANE(START_{k}) + EDDY_LOCAL_{k}(EDDY_LOCAL()); " for k in range(3))
+    if kernel.subgroups:
+        # A lane is among those that meet from here to there.
+        begin, end = (
+            f'__asm__ volatile("sw %0, %1(tp)" : : "r"({value}), "i"(EDDY_CTX_MEETING)); ' for value in (0, MEETING_OUT)
+        )
+        call = f"{begin}[[clang::always_inline]] {call} {end}"
     return f'{ids}{read}{call} __asm__ volatile("tail eddy_next");'
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
-from eddy.gpu.programs.layout import BLOCK, CONTEXT, FIBER, ROW_BYTES
+from eddy.gpu.programs.layout import BLOCK, CONTEXT, FIBER, MEETING_OUT, MEETING_TURN, ROW_BYTES
 
 SWITCH = "eddy_switch"
 """What `barrier` calls where a lane has several work-items."""
@@ -101,11 +101,12 @@ def _saved(number: int) -> int:
     return number - 8 if number < 10 else number - 16
 
 
-def with_barriers(assembly: str, early: bool) -> str:
+def with_barriers(assembly: str, early: bool, meets: bool = False) -> str:
     """Assembly with what `barrier` does in place of its calls.
 
     Args:
         assembly: The compiler's.
+        meets: Whether the program has subgroups; then lanes say that they wait here (library/builtins_subgroup.h).
         early: Whether work-items may return before a barrier; then who comes to one counts its round (library/start.S).
     """
     number = iter(range(len(assembly)))
@@ -118,18 +119,43 @@ def with_barriers(assembly: str, early: bool) -> str:
 \tsw\tt2, 0(t3)
 """
 
+    out, back = (_says(MEETING_OUT), _says(0)) if meets else ("", "")
+
     def one(found: re.Match[str]) -> str:
         apart, on = (f".Leddy_{name}{next(number)}" for name in ("apart", "on"))
         # At a tail call ra is the caller's already.
         slow = f"\ttail\t{SWITCH}" if found[1] == "tail" else f"\tcall\t{SWITCH}\n\tj\t{on}"
         return (
             f"\tlw\tt0, {_IN_CONTEXT['barrier']}(tp)\n\tlw\tt1, {_IN_BLOCK['group_warps']}(gp)\n"
-            f"\tbltz\tt0, {apart}\n{count if early else ''}\t.insn r 0x0b, 4, 0, x0, t0, t1\n"
-            f"{on}:\n{'' if found[1] == 'call' else chr(9) + 'ret' + chr(10)}"
+            f"\tbltz\tt0, {apart}\n{count if early else ''}{out}\t.insn r 0x0b, 4, 0, x0, t0, t1\n"
+            f"{on}:\n{back}{'' if found[1] == 'call' else chr(9) + 'ret' + chr(10)}"
             f"\t.subsection 1\n{apart}:\n{slow}\n\t.previous"
         )
 
     return _BARRIER.sub(one, assembly)
+
+
+def _says(where: int) -> str:
+    """What tells the other lanes of the warp where this one waits."""
+    return f"\tli\tt2, {where}\n\tsw\tt2, {_IN_CONTEXT['meeting']}(tp)\n"
+
+
+def _turn_end() -> list[str]:
+    """Waits until all lanes of the warp have done their items of this turn, or wait for their whole work-group."""
+    return [
+        _says(MEETING_TURN).rstrip(),
+        "1:\tli\tt0, -1",
+        "\t.insn r 0x0b, 3, 0, x0, t0, x0",
+        "\tcsrr\tt1, 0xfc0",
+        "\tsll\tt0, t0, t1",
+        "\tnot\tt0, t0",
+        "\tcsrr\ta0, 0xcc4",
+        "\tbeq\ta0, t0, 2f",
+        "\tcall\teddy_lowest",
+        "\tbne\ta0, a7, 1b",
+        f"2:\tsw\tx0, {_IN_CONTEXT['meeting']}(tp)",
+        f"\tlw\tt0, {_IN_CONTEXT['fiber']}(tp)",
+    ]
 
 
 def switch_words(registers: tuple[str, ...]) -> int:
@@ -137,7 +163,7 @@ def switch_words(registers: tuple[str, ...]) -> int:
     return len(FIBER) + len(registers)
 
 
-def switch_code(ways: Sequence[tuple[str, ...]]) -> str:
+def switch_code(ways: Sequence[tuple[str, ...]], meets: bool = False) -> str:
     """Assembly of `eddy_switch`, `eddy_next_fiber` and `eddy_resume` (library/fibers.S).
 
     eddy_switch is called, and returns when the fiber's turn comes again; it finds its sp and s registers as it left
@@ -145,8 +171,10 @@ def switch_code(ways: Sequence[tuple[str, ...]]) -> str:
 
     Args:
         ways: The registers of each way of keeping them; the launch block says which is the kernel's.
+        meets: Whether the program has subgroups; then the lanes of a warp go from turn to turn together.
     """
     at = _IN_CONTEXT
+    out, back = ([_says(where).rstrip()] if meets else [] for where in (MEETING_OUT, 0))
     leave = ["\tj\teddy_next_fiber"] if len(ways) > 1 else []
     lines = [
         '\t.section\t.text.eddy_switch, "ax"',
@@ -157,14 +185,17 @@ def switch_code(ways: Sequence[tuple[str, ...]]) -> str:
         f"\tlw\tt0, {at['fiber']}(tp)",
         *_by_way("keep", ["\n".join([*_moved("s", way), *leave]) for way in ways]),
         "eddy_next_fiber:",
+        *(_turn_end() if meets else ()),
         f"\tlw\tt1, {at['last']}(tp)",
         f"\tlw\tt2, {_IN_BLOCK['fiber_stride']}(gp)",
         "\tbne\tt0, t1, .Leddy_more",
+        *out,
         "\ttail\teddy_round",
         ".Leddy_more:",
         "\tadd\tt0, t0, t2",
         f"\tsw\tt0, {at['fiber']}(tp)",
         "eddy_resume:",
+        *back,
         *_by_way(
             "take",
             [

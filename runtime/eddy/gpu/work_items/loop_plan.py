@@ -21,7 +21,7 @@ MAX_BLOCKS, MAX_COPIES = 400, 1000
 """Blocks of a kernel, and of all its regions, at most."""
 MAX_PRIVATE_BYTES = 64
 """Private arrays and structures that are kept over a barrier, at most; with more of them items are fibers."""
-WHOLE = re.compile(r"float|ptr|i8|i16|i32")
+WHOLE = re.compile(r"half|float|ptr|i8|i16|i32")
 """Types of variables that are kept as they are; others are kept word by word."""
 
 

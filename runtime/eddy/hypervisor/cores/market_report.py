@@ -48,6 +48,18 @@ def market_answer(loop: PriceLoop, tenant: str) -> dict[str, Any]:
     }
 
 
+def shared_slots(loop: PriceLoop) -> dict[str, float]:
+    """Of the clusters that are shared now, what each tenant has, by its name: a whole one counts 1."""
+    epoch = loop.snapshot_epochs()[0]
+    if epoch is None:
+        return {}
+    cores = np.array([cluster.cores for cluster in epoch.view.present.clusters], float)
+    return {
+        tenant: float((shares / cores).sum())
+        for tenant, shares in zip(epoch.view.tenants, epoch.decision.shares, strict=True)
+    }
+
+
 def history_answer(loop: PriceLoop, tenant: str, after: int = -1, limit: int = HISTORY) -> dict[str, Any]:
     """Epochs that have ended, in which a tenant had work: the latest `limit` of those numbered above `after`.
 

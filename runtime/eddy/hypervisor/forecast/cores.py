@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 from eddy.core.slots import Pool
 from eddy.hypervisor.clusters.clusters import SharedClusters
-from eddy.hypervisor.forecast.places import tenant_places
-from eddy.hypervisor.forecast.queue import QueuePicture
+from eddy.hypervisor.forecast.queue import QueuePicture, tenant_places
 from eddy.hypervisor.forecast.simulate import JobForecast, QueueForecast
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.job_spec import JobSpec

@@ -7,7 +7,8 @@ waiting jobs costs as much as of ten.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from eddy.core.slots import Pool
@@ -18,6 +19,7 @@ from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.memory import MemoryClaim
 from eddy.policy.dispatch.views.job_view import JobView
+from eddy.policy.dispatch.views.jobs import Jobs
 from eddy.policy.dispatch.views.view import DispatchPolicy, DispatchView
 
 
@@ -117,3 +119,18 @@ def picture_arena(machine: Machine) -> ArenaPicture | None:
 def as_if_joined(machine: Machine, spec: JobSpec) -> JobView:
     """A job as its policy would see it if it arrived now; for the thread that steps the machine."""
     return machine.state.pools[spec.pool].view_job(Job(spec, machine.graph(spec)))
+
+
+def tenant_places(order: Iterable[int], jobs: Jobs) -> dict[int, int]:
+    """Each job's place among the waiting jobs of its tenant, from 1; what others have waiting does not count.
+
+    Args:
+        order: Ids of jobs that wait, in the order in which they should start.
+        jobs: They are among them.
+    """
+    seen, found = Counter[str](), dict[int, int]()
+    for number in order:
+        tenant = jobs.job(number).tenant
+        seen[tenant] += 1
+        found[number] = seen[tenant]
+    return found

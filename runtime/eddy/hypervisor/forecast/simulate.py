@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 
 from eddy.hypervisor.forecast.arena import ArenaAhead
 from eddy.hypervisor.forecast.fabric import GivenSlot, Seconds, SlotsAhead, slot_standing
-from eddy.hypervisor.forecast.places import tenant_places
-from eddy.hypervisor.forecast.queue import QueuePicture
+from eddy.hypervisor.forecast.queue import QueuePicture, tenant_places
 from eddy.policy.dispatch.views.job_view import JobView
 from eddy.policy.dispatch.views.view import Configure, Dispatch, Preempt
 

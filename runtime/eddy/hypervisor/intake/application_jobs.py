@@ -109,7 +109,7 @@ class Admission:
         assert application is not None
         reason = self.runnable(application)
         if reason:
-            allowed = sorted(name for name, each in self.applications.items() if not self.runnable(each))
+            allowed = sorted(name for name, each in list(self.applications.items()) if not self.runnable(each))
             raise InvalidRequest(
                 f"{application.name} cannot run on this board: {reason}", field="application", allowed=allowed
             )

@@ -37,6 +37,7 @@ typedef cl_uint cl_program_binary_type;
 typedef cl_uint cl_kernel_info;
 typedef cl_uint cl_kernel_arg_info;
 typedef cl_uint cl_kernel_work_group_info;
+typedef cl_uint cl_kernel_sub_group_info;
 typedef cl_uint cl_event_info;
 typedef cl_uint cl_command_type;
 typedef cl_uint cl_profiling_info;
@@ -223,6 +224,7 @@ typedef struct {
 #define CL_DEVICE_EXTENSIONS 0x1030
 #define CL_DEVICE_PLATFORM 0x1031
 #define CL_DEVICE_DOUBLE_FP_CONFIG 0x1032
+#define CL_DEVICE_HALF_FP_CONFIG 0x1033
 #define CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR 0x1073
 #define CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR 0x1074
 #define CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR 0x1075
@@ -320,6 +322,8 @@ typedef struct {
 #define CL_KERNEL_LOCAL_MEM_SIZE 0x11b2
 #define CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE 0x11b3
 #define CL_KERNEL_PRIVATE_MEM_SIZE 0x11b4
+#define CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE_KHR 0x2033
+#define CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE_KHR 0x2034
 
 #define CL_LOCAL 1
 

@@ -63,6 +63,7 @@ void clGetEventProfilingInfo(void);
 void clGetImageInfo(void);
 void clGetKernelArgInfo(void);
 void clGetKernelInfo(void);
+void clGetKernelSubGroupInfoKHR(void);
 void clGetKernelWorkGroupInfo(void);
 void clGetMemObjectInfo(void);
 void clGetPlatformIDs(void);
@@ -103,6 +104,7 @@ PUBLIC cl_int clIcdGetPlatformIDsKHR(cl_uint room, cl_platform_id *platforms, cl
 PUBLIC void *clGetExtensionFunctionAddress(const char *name) {
     if (name && !strcmp(name, "clIcdGetPlatformIDsKHR")) return (void *)clIcdGetPlatformIDsKHR;
     if (name && !strcmp(name, "clGetPlatformInfo")) return (void *)clGetPlatformInfo;
+    if (name && !strcmp(name, "clGetKernelSubGroupInfoKHR")) return (void *)clGetKernelSubGroupInfoKHR;
     return NULL;
 }
 

@@ -193,6 +193,22 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device, cl_kernel
     }
 }
 
+/// A warp is a subgroup (cl_khr_subgroups), the last of a group perhaps with fewer items.
+cl_int clGetKernelSubGroupInfoKHR(cl_kernel kernel, cl_device_id device, cl_kernel_sub_group_info name, size_t given,
+    const void *input, size_t room, void *value, size_t *size_ret) {
+    LOCKED;
+    NEED(kernel, KERNEL, CL_INVALID_KERNEL);
+    if (device && !is_live(device, DEVICE)) REFUSE(CL_INVALID_DEVICE, "%p is no device", (void *)device);
+    size_t items = 1, warp = kernel->info->multiple, dimensions = given / sizeof(size_t);
+    if (name != CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE_KHR && name != CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE_KHR)
+        REFUSE(CL_INVALID_VALUE, "0x%x is not known of a kernel's subgroups", name);
+    if (!input || given % sizeof(size_t) || dimensions < 1 || dimensions > 3)
+        REFUSE(CL_INVALID_VALUE, "a local size of one to three dimensions is what subgroups are asked for");
+    for (size_t k = 0; k < dimensions; k++) items *= ((const size_t *)input)[k];
+    size_t found = name == CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE_KHR ? warp : (items + warp - 1) / warp;
+    return answer(__func__, &found, sizeof found, room, value, size_ret);
+}
+
 cl_sampler clCreateSampler(cl_context context, cl_bool normalized, cl_addressing_mode addressing,
     cl_filter_mode filter, cl_int *errcode_ret) {
     LOCKED;

@@ -13,7 +13,7 @@ from pydantic import Field
 from eddy.api.answers.overview import ENDED, JOBS, Overview, TenantLoad
 from eddy.api.request_bodies.base import Answer
 from eddy.pool.jetstream.tenants import PoolTenant
-from eddy.pool.records.records import PoolBoard, PoolJob
+from eddy.pool.records.records import QUEUED, RUNNING, PoolBoard, PoolJob
 from eddy.pool.routes.context import Caller, HeadParts, Parts
 from eddy.pool.routes.rendering import render_job
 
@@ -53,7 +53,9 @@ def overview(parts: HeadParts, caller: PoolTenant) -> PoolOverview:
     def visible(job: PoolJob) -> bool:
         return caller.admin or job.tenant == caller.id
 
-    under_way = sorted((job for job in mirror.jobs.values() if visible(job)), key=lambda job: job.id)
+    under_way = sorted(
+        filter(visible, mirror.jobs.values()), key=lambda job: (job.state != RUNNING, job.state == QUEUED, job.id)
+    )
     ended = mirror.projection.last_ended(None if caller.admin else caller.id, ENDED)
     by_tenant: dict[str, Counter[str]] = {}
     for job in under_way:

@@ -15,6 +15,7 @@ from eddy.api.request_bodies.tenants import QuotaSubmission
 from eddy.core.jobs import JobState
 from eddy.core.slots import Pool
 from eddy.core.submission_options import ECHOED, Condition
+from eddy.core.units import format_duration
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.records.records import CANCELLED, PLACED, QUEUED, PoolJob
 
@@ -164,9 +165,8 @@ def render_explanation(
     parts = {"board": waited_ns, "running": ran_ns, "between parts": life_ns - waited_ns - ran_ns}
     wait = None if job.is_ended else _waits(job, unmet_options)
     ended = f" until it ended as {job.state}" if job.is_ended else ", and it has not ended"
-    life_s, waited_s, ran_s = life_ns / NS, waited_ns / NS, ran_ns / NS
-    went = f"{waited_s:.3g} s before a board began it, {ran_s:.3g} s on boards, the rest between its parts"
-    words = [f"{life_s:.3g} s went by{ended}: {went}."]
+    life, waited, ran = (format_duration(each / NS) for each in (life_ns, waited_ns, ran_ns))
+    words = [f"{life} went by{ended}: {waited} before a board began it, {ran} on boards, the rest between its parts."]
     words += [f"It was taken from board {move['from']}: {move['because']}." for move in job.moves]
     if job.board:
         words.append(f"Board {job.board} {'had it' if job.is_ended else 'has it'} last.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 
 from eddy.store.db.damage import RecordKind, names_damage
@@ -14,6 +15,8 @@ from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types
 from eddy.store.db.rows import parse_object
 
+TENANTS = 8
+"""Tenants of which a sample tells the share: those with the largest."""
 KEPT_S = 7 * 86400
 """Wall seconds for which samples are kept: 10,080 rows of some 200 bytes, of one a minute."""
 
@@ -29,6 +32,8 @@ class Sample:
         ended, failed: Jobs that ended well, and otherwise, in that time; sums.
         prices: Price of one core of a cluster, by slot.
         celsius: The hottest sensor; None where the kernel shows none.
+        shares: Slots that a tenant had, by its name: those that worked for it or that it leased, and of a cluster that
+            several share its part of the cores; of `TENANTS` at most.
     """
 
     unix_s: int
@@ -40,12 +45,16 @@ class Sample:
     failed: int
     prices: dict[str, float]
     celsius: float | None = None
+    shares: dict[str, float] = field(default_factory=dict)
 
 
 def mean_of(samples: Sequence[Sample]) -> Sample:
     """One sample for several, of which there is at least one: means, sums where those are meant, and the highest
     temperature."""
     slots = {slot: [each.prices[slot] for each in samples if slot in each.prices] for slot in samples[-1].prices}
+    shares = Counter[str]()
+    for each in samples:
+        shares.update({tenant: share / len(samples) for tenant, share in each.shares.items()})
     degrees = [each.celsius for each in samples if each.celsius is not None]
     return Sample(
         samples[-1].unix_s,
@@ -57,6 +66,7 @@ def mean_of(samples: Sequence[Sample]) -> Sample:
         sum(each.failed for each in samples),
         {slot: fmean(prices) for slot, prices in slots.items()},
         max(degrees, default=None),
+        dict(shares.most_common(TENANTS)),
     )
 
 

@@ -30,6 +30,10 @@ from eddy.store.db.rows import (
     record_of,
 )
 
+_RANKS = dict.fromkeys((JobState.RUNNING.value, JobState.RECONFIGURING.value, JobState.DRAINING.value), 0) | {
+    JobState.QUEUED.value: 2
+}
+
 
 class JobCounts:
     """Jobs that have not ended, by tenant and by state; and how many have ended, by tenant.
@@ -104,10 +108,13 @@ class JobCounts:
                 del self._tenants[tenant]
         return tenant
 
-    def oldest(self, tenant: str | None, limit: int) -> list[int]:
-        """Ids of jobs that have not ended, oldest first: those of a tenant, or of None for everyone's."""
-        known = (job for job, (whose, _) in list(self._jobs.items()) if tenant is None or whose == tenant)
-        return heapq.nsmallest(limit, known)
+    def foremost(self, tenant: str | None, limit: int) -> list[int]:
+        """Ids of jobs that have not ended: those in a slot, then those that have begun, then those in the queue, the
+        oldest first of each; of a tenant, or of None for everyone's."""
+        known = (
+            (_RANKS.get(state, 1), job) for job, (whose, state) in list(self._jobs.items()) if tenant in (None, whose)
+        )
+        return [job for _, job in heapq.nsmallest(limit, known)]
 
     def by_tenant(self) -> dict[str, dict[str, int]]:
         """Jobs by state of every tenant that has some, by its name."""
@@ -299,16 +306,17 @@ class JobTable:
         return str(row["body"])
 
     def under_way(self, tenant: str | None, limit: int) -> tuple[JobRecord, ...]:
-        """Jobs that have not ended, oldest first; damaged ones are left out.
+        """Jobs that have not ended: those in a slot, then those that have begun, then those in the queue, the oldest
+        first of each; damaged ones are left out.
 
         Args:
             tenant: Whose; None for everyone's (operators).
             limit: At most this many.
         """
-        wanted = self.tally.oldest(tenant, limit)
+        wanted = self.tally.foremost(tenant, limit)
         marks = ", ".join("?" * len(wanted))
-        rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE id IN ({marks}) ORDER BY id", *wanted)
-        return tuple(self.read_records(rows))
+        rows = self._db.rows(f"SELECT {RECORD} FROM job WHERE id IN ({marks})", *wanted)
+        return tuple(sorted(self.read_records(rows), key=lambda record: wanted.index(record.id)))
 
     def unfinished_of(self, tenant: str) -> list[int]:
         """Ids of a tenant's jobs that have not ended, oldest first, as their rows say it."""

@@ -2,9 +2,9 @@
 // What was had, what may be had, and who changed what: asked for every ten seconds, and drawn where it changed.
 
 import * as api from "./api.js";
-import { bytes, duration, element, share, table } from "./format.js";
+import { bytes, duration, element, moment, share, table } from "./format.js";
 
-const PERIOD_MS = 10_000, DAYS = 7, ENTRIES = 12;
+const PERIOD_MS = 10_000, DAYS = 7, ENTRIES = 100;
 const at = (id) => document.getElementById(id);
 let asked = 0, drawn = "";
 
@@ -60,17 +60,32 @@ function quota(may) {
     { title: "What", of: ([name]) => name },
     { title: "Used", number: true, of: ([, used, , said]) => said(used) },
     { title: "Of", number: true, of: ([, , most, said]) => (most === null ? "any" : said(most)) },
-    { title: "Used part", of: ([name, used, most]) => (most ? share(name, used / most) : "") },
+    { title: "Part", of: ([name, used, most]) => (most ? share(name, used / most) : "") },
   ], rows, ""), element("p", { class: "quiet" }, `Priorities up to ${limits.max_priority}; ${rate} requests a second; weight ${may.weight}.`));
 }
 
+// A fact of an entry for people: moments by the clock, lengths and sizes with their units.
+const UNITS = [["_unix_s", (unix_s) => new Date(unix_s * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })], ["_bytes", bytes], ["_s", duration]];
+
+function fact(name, value) {
+  const [ending, said] = (typeof value === "number" && UNITS.find(([each]) => name.endsWith(each))) || ["", plain];
+  return `${name.slice(0, name.length - ending.length).replaceAll("_", " ")}: ${said(value)}`;
+}
+
+function plain(value) {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (Array.isArray(value)) return value.map(plain).join(", ") || "-";
+  if (value !== null && typeof value === "object") return Object.entries(value).map(([name, each]) => fact(name, each)).join(", ") || "-";
+  return value === null || value === "" ? "-" : String(value);
+}
+
 function audit(entries) {
-  return table("The latest changes, newest first; eddy audit verify checks that none was edited", [
-    { title: "No.", number: true, of: (entry) => String(entry.seq) },
-    { title: "When", of: (entry) => new Date(entry.at_unix_s * 1000).toLocaleString() },
-    { title: "Who", of: (entry) => entry.actor },
-    { title: "Key", of: (entry) => entry.key },
+  return table(`The latest ${entries.length} changes, newest first. The command eddy audit verify checks that none was edited.`, [
+    { title: "No.", of: (entry) => String(entry.seq) },
+    { title: "When", of: (entry) => moment(entry.at_unix_s) },
+    { title: "Who", of: (entry) => entry.actor || "the server" },
+    { title: "Key", of: (entry) => entry.key || "-" },
     { title: "What", of: (entry) => entry.action },
-    { title: "With", of: (entry) => Object.entries(entry.facts).map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ") },
+    { title: "With", of: (entry) => Object.entries(entry.facts).map(([name, value]) => fact(name, value)).join("; ") },
   ], [...entries].reverse(), "Nothing was changed yet.");
 }

@@ -2,8 +2,8 @@
 // Jobs: lists, and the life of one from arrival to result with every wait named.
 
 import * as api from "./api.js";
-import { duration, element, expected, table } from "./format.js";
-import { lifeline } from "./lifeline.js";
+import { confirmed, duration, element, expected, moment, table } from "./format.js";
+import { lifeline, waitsFor } from "./lifeline.js";
 import { LABEL, draw, sheet } from "./tiles.js";
 
 const FINAL = new Set(["succeeded", "failed", "cancelled"]);
@@ -13,23 +13,33 @@ function state(job) {
   return element("span", { class: kind, title: job.error ? job.error.message : null }, job.state + (job.error ? `: ${job.error.cause}` : ""));
 }
 
-export function list(jobs, operator, empty, ahead = false) {
+// Lists differ in their last columns: what is to come, when a job was submitted, or when it ended.
+const TIMES = [
+  { title: "Waiting", minor: true, number: true, of: (job) => duration(job.waiting_s) },
+  { title: "Running", minor: true, number: true, of: (job) => duration(job.running_s) },
+  { title: "Response", number: true, of: (job) => duration(job.response_s) },
+];
+const LAST = {
+  ahead: [
+    TIMES[0],
+    { title: "Place", number: true, of: (job) => String(job.estimate?.position ?? "-") },
+    { title: "Starts in", number: true, minor: true, of: (job) => expected(job.estimate, "start") },
+    { title: "Ends in", number: true, of: (job) => expected(job.estimate, "end") },
+  ],
+  submitted: [...TIMES, { title: "Submitted", number: true, of: (job) => moment(job.submitted_unix_s) }],
+  ended: [...TIMES, { title: "Ended", number: true, of: (job) => moment(job.ended_unix_s) }],
+};
+
+export function list(jobs, operator, empty, last) {
   const open = (job) => element("a", { href: `#/jobs/${job.id}`, "aria-label": `Job ${job.id}` }, String(job.id));
   return table("", [
     { title: "Job", of: open },
-    { title: "State", of: state },
-    ...(operator ? [{ title: "Tenant", of: (job) => job.tenant }] : []),
-    { title: "Application", of: (job) => job.application },
+    { title: "State", bare: true, of: state },
+    ...(operator ? [{ title: "Tenant", bare: true, of: (job) => job.tenant }] : []),
+    { title: "Application", bare: true, of: (job) => job.application },
     { title: "Priority", minor: true, number: true, of: (job) => String(job.priority) },
     { title: "Items", number: true, of: (job) => `${job.progress.done}/${job.progress.total}` },
-    { title: "Waiting", minor: true, number: true, of: (job) => duration(job.waiting_s) },
-    { title: "Reconfiguring", minor: true, number: true, of: (job) => duration(job.reconfiguring_s) },
-    { title: "Running", minor: true, number: true, of: (job) => duration(job.running_s) },
-    ...(ahead ? [
-      { title: "Place", number: true, of: (job) => String(job.estimate?.position ?? "-") },
-      { title: "Starts in", number: true, of: (job) => expected(job.estimate, "start") },
-      { title: "Ends in", number: true, of: (job) => expected(job.estimate, "end") },
-    ] : [{ title: "Response", number: true, of: (job) => duration(job.response_s) }]),
+    ...LAST[last],
   ], jobs, empty);
 }
 
@@ -44,8 +54,7 @@ export async function show(id, refresh) {
   title.focus();
   events.replaceChildren();
   seen = [];
-  document.getElementById("job-body").replaceChildren();
-  document.getElementById("job-life").replaceChildren();
+  for (const part of ["job-body", "job-life", "job-more"]) document.getElementById(part).replaceChildren();
   try {
     await fill(id, refresh);
   } catch (problem) {
@@ -85,33 +94,50 @@ export function leave() {
   source = opened = null;
 }
 
+// Board time since it came, fine enough to tell two events apart.
+const since = (seconds) => (seconds < 1 ? `${(seconds * 1e3).toFixed(3)} ms` : `${seconds.toFixed(6)} s`);
+const SAID = {
+  configure: "load begins", configured: "loaded", configuration_failed: "load failed", launch: "item begins", result: "output is kept", preempt: "slot is taken", release: "slot is given back",
+};
+
 function entry(kind, data) {
+  const first = seen.find((each) => each.data.at_s !== undefined)?.data.at_s ?? 0;
   const where = ["slot", "task", "item", "board", "done"].filter((name) => data[name] !== undefined && data[name] !== "").map((name) => `${name} ${data[name]}`);
-  const when = data.at_s !== undefined ? duration(data.at_s) : data.at_unix_s ? new Date(data.at_unix_s * 1000).toLocaleTimeString() : "-";
-  return element("li", {}, `${when}: ${kind.replaceAll("_", " ")} ${[data.state, data.detail, ...where].filter(Boolean).join(", ")}`);
+  const when = data.at_s !== undefined ? since(data.at_s - first) : data.at_unix_s ? new Date(data.at_unix_s * 1000).toLocaleTimeString() : "-";
+  const what = kind === "wait" ? waitsFor(data.detail) : kind === "state" ? data.state : SAID[kind] || kind.replaceAll("_", " ");
+  return element("li", {}, element("span", { class: "when" }, when), element("span", {}, [what, kind === "wait" ? "" : data.detail, ...where].filter(Boolean).join(", ")));
 }
 
 async function fill(id, refresh) {
   const job = await api.job(id);
-  const waits = Object.entries(job.waiting).map(([cause, value]) => [`waiting for ${cause === "preempted" ? "its slots, which were taken" : cause}`, value]);
-  const parts = [...waits, ["reconfiguring", job.reconfiguring_s], ["running", job.running_s]].filter(([, value]) => value > 0);
-  const content = [
-    element("p", {}, `${job.application}, tenant ${job.tenant}, priority ${job.priority}: `, state(job),
-      `${job.doing && ` ${job.doing}`}, ${job.progress.done} of ${job.progress.total} items`),
+  const parts = [...Object.entries(job.waiting).map(([cause, value]) => [waitsFor(cause), value]), ["is reconfigured", job.reconfiguring_s], ["runs", job.running_s]].filter(([, value]) => value > 0);
+  const fact = (name, value) => (value === null || value === "" || value === "-" ? null : element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+  const body = [
+    element("p", { class: "lead" }, state(job), `${job.doing && ` ${job.doing}`}, ${job.progress.done} of ${job.progress.total} items`),
     job.error ? element("p", { class: "bad" }, job.error.message) : "",
-    table("Where its time went", [
-      { title: "What", of: ([name]) => name },
-      { title: "Board time", number: true, of: ([, value]) => duration(value) },
-    ], parts, "Nothing has happened yet."),
-    await explanation(id),
-    counters(job.kernel),
-    element("p", {}, ...Object.entries(job.outputs).flatMap(([name, path], place) => [
-      place ? ", " : "Outputs: ", element("a", { href: path, download: `${id}-${name}.bin` }, name)])),
+    element("dl", { class: "facts" }, ...[
+      fact("Application", job.application), fact("Tenant", job.tenant), fact("Priority", String(job.priority)), fact("Submitted", moment(job.submitted_unix_s)),
+      fact("Ended", moment(job.ended_unix_s)), fact("Response", duration(job.response_s)), fact("After jobs", (job.after || []).join(", ")),
+      fact("Labels", Object.entries(job.labels || {}).map(([name, value]) => `${name}=${value}`).join(", ")),
+    ].filter(Boolean)),
+    Object.keys(job.outputs).length ? element("p", {}, ...Object.entries(job.outputs).flatMap(([name, path], place) => [
+      place ? ", " : "Outputs: ", element("a", { href: path, download: `${id}-${name}.bin` }, name)])) : "",
     await pictures(job),
-    FINAL.has(job.state) ? "" : element("button", { type: "button", onclick: async () => { await api.cancel(id); await fill(id, refresh); refresh(); } }, "Cancel this job"),
+    FINAL.has(job.state) ? "" : confirmed("Cancel", "Cancel this job", async () => { await api.cancel(id); await fill(id, refresh); refresh(); }),
+  ];
+  const more = [
+    element("h3", {}, "Where its time went"),
+    await explanation(id),
+    table("", [
+      { title: "It", of: ([name]) => name },
+      { title: "Board time", bare: true, number: true, of: ([, value]) => duration(value) },
+    ], parts, "", true),
+    counters(job.kernel),
   ];
   // Meanwhile another job may have been opened.
-  if (opened === id) document.getElementById("job-body").replaceChildren(...content);
+  if (opened !== id) return;
+  document.getElementById("job-body").replaceChildren(...body);
+  document.getElementById("job-more").replaceChildren(...more);
 }
 
 // Outputs that are pictures, as they are.
@@ -130,7 +156,7 @@ async function pictures(job) {
 
 async function sheets(job) {
   const known = job.kernel ? Object.entries(job.kernel.outputs).map(([name, each]) => [name, each.dtype, each.shape, 1])
-    : ((await api.app(job.application).catch(() => null))?.buffers || []).filter((each) => ["output", "update"].includes(each.role))
+    : ((await api.app(job.application).catch(() => null))?.buffers || []).filter((each) => ["output", "update"].includes(each.role) && each.picture)
       .map((each) => [each.name, each.dtype, each.shape, job.batch]);
   return known.filter(([name]) => job.outputs[name])
     .map(([name, dtype, shape, items]) => [name, sheet(dtype, shape, items, job.labels[LABEL])]).filter(([, made]) => made);
@@ -140,12 +166,16 @@ async function explanation(id) {
   const found = await api.explain(id).catch(() => null);
   if (!found) return "";
   const sentences = [...found.words, ...found.preempted.map((each) => each.words)];
-  return element("div", {}, element("h3", {}, "Why"), element("ul", { id: "job-why" }, ...sentences.map((each) => element("li", {}, each))));
+  return element("ul", { id: "job-why" }, ...sentences.map((each) => element("li", {}, each)));
 }
 
 function counters(kernel) {
   if (!kernel || !kernel.counters) return "";
-  const fraction = kernel.parallel_fraction === null ? "" : `, parallel fraction F ${kernel.parallel_fraction.toFixed(4)}`;
-  return element("p", {}, `Kernel ${kernel.name} on ${kernel.cluster}: ${kernel.counters.cycles} cycles, `
-    + `${kernel.counters.instructions} instructions${fraction}; cycles by active lanes: ${kernel.counters.cycle_thread.join(", ")}`);
+  const { cycles, instructions, cycle_thread: lanes } = kernel.counters, count = (value) => value.toLocaleString("en");
+  return element("div", {}, element("h3", {}, "What its kernel did"),
+    element("p", {}, `${kernel.name} on ${kernel.cluster}: ${count(cycles)} cycles, ${count(instructions)} instructions${kernel.parallel_fraction === null ? "" : `, parallel fraction F ${kernel.parallel_fraction.toFixed(4)}`}.`),
+    table("", [
+      { title: "Active lanes", of: ([, place]) => String(place + 1) },
+      { title: "Cycles", bare: true, number: true, of: ([value]) => count(value) },
+    ], lanes.map((value, place) => [value, place]), "", true));
 }

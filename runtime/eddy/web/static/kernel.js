@@ -64,7 +64,7 @@ function fields() {
     if (!pointer) return row(id, title, keep(element("input", { id, required: true, pattern: "[-+0-9.eE]+" }), 2), "a number");
     const kinds = ["0, 1, 2, ...", "zeros", "ones"];
     const begin = keep(element("select", { id: `${id}-begin`, "aria-label": `${name} begins as` }, ...kinds.map((kind) => element("option", { value: kind }, kind))), kinds[0]);
-    return element("p", {}, element("label", { for: id }, title), keep(element("input", { id, type: "number", min: 1, max: MOST }), ITEMS), begin, element("span", { class: "quiet" }, "values"));
+    return element("p", {}, element("label", { for: id }, title), keep(element("input", { id, type: "number", min: 1, max: MOST }), ITEMS), element("span", { class: "quiet" }, "values, which begin as"), begin);
   });
   at("kernel-arguments").replaceChildren(...(found ? made : [element("p", { class: "bad" }, "No kernel is found: kernel void NAME(...).")]));
 }

@@ -10,6 +10,13 @@ const KINDS = {
 const STATES = { queued: "waiting", placed: "waiting", reconfiguring: "reconfiguring", running: "running", preempted: "preempted", draining: "draining" };
 const FINAL = new Set(["succeeded", "failed", "cancelled"]);
 
+const WAITS = {
+  slot: "a slot", memory: "memory", dependency: "jobs that come before it", preempted: "its slots, which were taken", maintenance: "the end of a maintenance window",
+};
+
+// A wait by its cause, as a sentence without its subject.
+export const waitsFor = (cause) => `waits for ${WAITS[cause] ?? cause}`;
+
 // Stretches of a job: of its own, `{ kind, said, from, until }`, and by slot, `{ load, ok, said, from, until }`.
 export function stretches(events, now) {
   const own = [], slots = new Map();
@@ -21,14 +28,14 @@ export function stretches(events, now) {
   };
   for (const { kind, data } of events) {
     if (data.at_s === undefined) continue;
-    if (kind === "submitted") begin(data.at_s, "waiting", "waits for a slot");
+    if (kind === "submitted") begin(data.at_s, "waiting", waitsFor("slot"));
     else if (kind === "wait") {
       cause = data.detail || "";
-      begin(data.at_s, cause === "preempted" ? "preempted" : "waiting", cause === "preempted" ? "waits for its slots, which were taken" : `waits for ${cause}`);
+      begin(data.at_s, cause === "preempted" ? "preempted" : "waiting", cause ? waitsFor(cause) : "waits");
     } else if (kind === "state") {
       const found = STATES[data.state];
       if (FINAL.has(data.state)) begin(data.at_s, null);
-      else if (found && found !== own.at(-1)?.kind) begin(data.at_s, found, found === "waiting" ? `waits${cause ? ` for ${cause}` : ""}` : KINDS[found][1]);
+      else if (found && found !== own.at(-1)?.kind) begin(data.at_s, found, found === "waiting" ? (cause ? waitsFor(cause) : "waits") : KINDS[found][1]);
     } else if (data.slot !== undefined && data.started_s !== undefined) {
       if (!slots.has(data.slot)) slots.set(data.slot, []);
       const load = kind.startsWith("config");
@@ -40,7 +47,18 @@ export function stretches(events, now) {
   }
   const last = own.at(-1);
   if (last && last.until === null) last.until = Math.max(now ?? last.from, last.from);
-  return { own: own.filter((each) => each.until > each.from), slots: [...slots].sort(([one], [other]) => one - other) };
+  return { own: joined(own.filter((each) => each.until > each.from)), slots: [...slots].sort(([one], [other]) => one - other) };
+}
+
+// Neighbours that say the same are one.
+function joined(found) {
+  const made = [];
+  for (const each of found) {
+    const before = made.at(-1);
+    if (before?.said === each.said && before.until === each.from) before.until = each.until;
+    else made.push(each);
+  }
+  return made;
 }
 
 export function lifeline(events, width, now) {
@@ -57,7 +75,9 @@ export function lifeline(events, width, now) {
   for (const [time, anchor] of [[from, "start"], [until, "end"]]) picture.append(text(duration(time - from), { x: x(time), y: height - 5, "text-anchor": anchor }));
   const key = [...new Set(own.map((each) => each.kind))].map((kind) => element("span", {}, drawing("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" },
     drawing("rect", { width: 10, height: 10, rx: 2, fill: KINDS[kind][0] })), KINDS[kind][1]));
-  const named = waits.length ? element("p", { class: "quiet" }, `${waits.map((each) => `${each.said} ${duration(each.until - each.from)} from ${duration(each.from - from)} on`).join("; ")}.`) : "";
+  const by = new Map();
+  for (const each of waits) by.set(each.said, [...(by.get(each.said) || []), `${duration(each.until - each.from)} from ${duration(each.from - from)} on`]);
+  const named = waits.length ? element("p", { class: "quiet" }, `It ${[...by].map(([said, times]) => `${said}: ${times.join(", ")}`).join("; ")}.`) : "";
   return [picture, element("p", { class: "legend" }, ...key), named];
 }
 

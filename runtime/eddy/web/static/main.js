@@ -3,7 +3,7 @@
 
 import { accounts, forgetAccounts } from "./accounts.js";
 import * as api from "./api.js";
-import { duration, element, table } from "./format.js";
+import { bytes, duration, element, redraw, table } from "./format.js";
 import { forgetHistory, history } from "./history.js";
 import { forgetList, jobList } from "./joblist.js";
 import { leave, list, show } from "./jobs.js";
@@ -16,7 +16,7 @@ import { offer, withdraw } from "./submit.js";
 import { forgetTenants, keys, manage } from "./tenants.js";
 import { legend, timeline } from "./timeline.js";
 
-const PERIOD_MS = 1000;
+const PERIOD_MS = 1000, SHOWN = 10;
 const at = (id) => document.getElementById(id);
 let timer = 0, drawn = "", turned = null, answered = null;
 
@@ -25,7 +25,6 @@ function draw(state, market) {
   const text = JSON.stringify([state, market, width, location.hash]);
   if (text === drawn) return;
   drawn = text;
-  const focused = document.activeElement?.getAttribute("aria-label");
   at("status").className = state.ready ? "" : "bad";
   at("status").textContent = state.ready
     ? `${state.boards ? "up for" : "board time"} ${duration(state.now_s)}, policy ${state.policy}` : `Not ready: ${state.detail}`;
@@ -42,21 +41,21 @@ function draw(state, market) {
   at("link-leases").hidden = pool;
   for (const link of document.querySelectorAll("#pages .operators")) link.hidden = !state.operator || pool;
   if (pool) {
-    at("boards").replaceChildren(boards(state));
+    redraw(at("boards"), boards(state));
   } else {
     at("timeline").replaceChildren(timeline(state, width));
     at("legend").replaceChildren(...legend(state));
-    at("slots").replaceChildren(slots(state));
+    redraw(at("slots"), slots(state));
   }
-  at("slots").parentElement.classList.toggle("wide", state.operator);
   at("operate-section").hidden = !state.operator;
   at("metrics").hidden = !state.operator;
   if (state.operator) {
     if (pool) drainedBoards(state);
     else policies(at("operate"), state, market, changed);
   }
-  at("jobs").replaceChildren(list(state.jobs, state.operator, "Nothing runs or waits.", true));
-  at("ended").replaceChildren(list(state.ended, state.operator, "No job has ended yet."));
+  redraw(at("jobs"), list(state.jobs.slice(0, SHOWN), state.operator, "Nothing runs or waits.", "ahead"));
+  at("jobs-more").replaceChildren(...others(state));
+  redraw(at("ended"), list(state.ended, state.operator, "No job has ended yet.", "ended"));
   at("faults-section").hidden = pool || !state.operator;
   at("faults").replaceChildren(faults(state));
   at("tenants-section").hidden = !state.operator;
@@ -65,19 +64,31 @@ function draw(state, market) {
   at("sessions").replaceChildren(sessions(state));
   at("market-section").hidden = !market;
   if (market) at("market").replaceChildren(...prices(market));
-  // What was drawn again must not take the keyboard's place away.
-  if (focused && document.activeElement === document.body) document.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
 }
 
-// What there is to do, in figures.
+const underWay = (state) => Object.values(state.counts).reduce((sum, count) => sum + count, 0);
+
+// What there is to do, in figures, and what each is made of.
 function work(state) {
-  const waiting = state.counts.queued || 0, all = Object.values(state.counts).reduce((sum, count) => sum + count, 0);
-  const busy = state.slots.filter((slot) => slot.phase === "running" || slot.phase === "loading").length;
-  const boards = (state.boards || []).filter((board) => board.present), used = boards.filter((board) => board.jobs.length).length;
-  const figures = [["Jobs that run", all - waiting], ["Jobs that wait", waiting],
-    state.boards ? ["Boards in use", `${used} of ${boards.length}`] : ["Slots in use", `${busy} of ${state.slots.length}`],
-    ["Failed of the last", `${state.ended.filter((job) => job.state === "failed").length} of ${state.ended.length}`]];
-  return figures.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, String(value))));
+  const waiting = state.counts.queued || 0, begun = Object.entries(state.counts).filter(([name, count]) => name !== "queued" && count);
+  const boards = state.boards || [], here = boards.filter((board) => board.present), failed = state.ended.filter((job) => job.state === "failed").length;
+  const parts = (found) => found.filter(([, count]) => count).map(([name, count]) => `${count} ${name}`).join(", ");
+  const counted = (all, wanted) => all.filter(wanted).length;
+  const places = state.boards
+    ? ["Boards in use", `${counted(here, (board) => board.jobs.length)} of ${boards.length}`,
+      parts([["away", boards.length - here.length], ["drained", counted(here, (board) => board.drained)]])]
+    : ["Slots in use", `${counted(state.slots, (slot) => slot.phase === "running" || slot.phase === "loading")} of ${state.slots.length}`,
+      parts([["drained", counted(state.slots, (slot) => slot.drained)], ["leased", counted(state.slots, (slot) => slot.leased && !slot.drained)],
+        ["faulted", counted(state.slots, (slot) => slot.phase === "faulted" && !slot.drained)]])];
+  const figures = [["Jobs begun", String(underWay(state) - waiting), parts(begun)], ["Jobs in the queue", String(waiting), ""], places,
+    [`Failed, of the last ${state.ended.length}`, state.ended.length ? element("a", { href: "#/jobs?state=failed", "aria-label": `${failed} failed: show failed jobs` }, String(failed)) : "-", ""]];
+  return figures.map(([name, value, made]) => element("div", {}, element("dt", {}, name), element("dd", {}, value), made ? element("dd", { class: "part" }, made) : null));
+}
+
+// Jobs that there is no room for.
+function others(state) {
+  const all = underWay(state), shown = Math.min(state.jobs.length, SHOWN);
+  return all > shown ? [`${shown} of ${all.toLocaleString("en")}: those that have begun first. `, element("a", { href: "#/jobs?state=queued&sort=oldest" }, "All in the queue")] : [];
 }
 
 // Once for each page that is turned to, and each time it is asked for again.
@@ -97,11 +108,11 @@ function boards(state) {
   const rate = (bps) => (bps ? `${(bps / 1e6).toPrecision(3)} Mbit/s` : "-");
   return table("", [
     { title: "Board", of: (board) => board.board },
-    { title: "Kind", of: (board) => board.kind },
-    { title: "State", of: boardState },
+    { title: "State", bare: true, of: boardState },
+    { title: "Kind", bare: true, of: (board) => board.kind },
     { title: "Runs at once", number: true, of: (board) => String(board.width) },
     { title: "Link", number: true, of: (board) => rate(board.link_bps) },
-    { title: "Jobs", of: (board) => board.jobs.join(", ") || "-" },
+    { title: "Jobs", of: (board) => jobLinks(board.jobs) },
     ...(state.operator ? [
       { title: "Modules", of: (board) => board.modules.join(", ") || "-" },
       { title: "", of: (board) => drainBoardButton(board, changed) },
@@ -111,30 +122,38 @@ function boards(state) {
 
 function slots(state) {
   return table("", [
-    { title: "Slot", number: true, of: (slot) => String(slot.slot) },
-    { title: "Pool", of: (slot) => slot.pool },
-    { title: "Phase", of: stateOf },
+    { title: "Slot", of: (slot) => `slot ${slot.slot}` },
+    { title: "State", bare: true, of: stateOf },
+    { title: "Pool", bare: true, of: (slot) => slot.pool },
     { title: "Since", number: true, of: (slot) => duration(state.now_s - slot.since_s) },
     { title: "Module", of: (slot) => slot.module || "-" },
     { title: "Tenant", of: (slot) => slot.tenant || "-" },
-    { title: "Job, item", number: true, of: (slot) => [slot.job ?? "-", slot.item].filter((each) => each !== null).join(", ") },
+    { title: "Job", of: (slot) => jobLinks(slot.job === null ? [] : [slot.job]) },
+    { title: "Item", minor: true, number: true, of: (slot) => String(slot.item ?? "-") },
     ...(state.operator ? [{ title: "", of: (slot) => drainButton(slot, changed) }] : []),
   ], state.slots, "The board has not answered yet.");
+}
+
+// Links to jobs, by their numbers.
+function jobLinks(jobs) {
+  return jobs.length ? element("span", {}, ...jobs.flatMap((job, place) => [place ? ", " : "", element("a", { href: `#/jobs/${job}` }, String(job))])) : "-";
 }
 
 function faults(state) {
   const found = Object.entries(state.faults).sort();
   return table("", [
     { title: "Fault", of: ([code]) => code },
-    { title: "Times", number: true, of: ([, count]) => String(count) },
-  ], found, "None.");
+    { title: "Times", number: true, of: ([, count]) => count.toLocaleString("en") },
+  ], found, "None.", true);
 }
 
+const ORDER = ["queued", "placed", "reconfiguring", "running", "preempted", "draining"];
+
 function tenants(state) {
-  const names = [...new Set(state.tenants.flatMap((entry) => Object.keys(entry.jobs)))].sort();
+  const there = new Set(state.tenants.flatMap((entry) => Object.keys(entry.jobs))), names = ORDER.filter((name) => there.has(name));
   return table("", [
     { title: "Tenant", of: (entry) => (entry.display_name ? `${entry.display_name} (${entry.tenant})` : entry.tenant) },
-    ...names.map((name) => ({ title: name, number: true, of: (entry) => String(entry.jobs[name] || 0) })),
+    ...names.map((name) => ({ title: name[0].toUpperCase() + name.slice(1), number: true, of: (entry) => String(entry.jobs[name] || 0) })),
   ], state.tenants, "No tenant has a job under way.");
 }
 
@@ -142,8 +161,8 @@ function sessions(state) {
   return table("", [
     { title: "Session", of: (each) => each.session },
     { title: "Tenant", of: (each) => each.tenant },
-    { title: "State", of: (each) => each.state },
-    { title: "Memory, MiB", number: true, of: (each) => String(Math.round(each.memory_bytes / 1048576)) },
+    { title: "State", bare: true, of: (each) => each.state },
+    { title: "Memory", number: true, of: (each) => bytes(each.memory_bytes) },
     { title: "Buffers", number: true, of: (each) => String(each.buffers) },
     { title: "Queued", number: true, of: (each) => String(each.queued) },
     { title: "Launches", number: true, of: (each) => String(each.launches) },
@@ -152,22 +171,21 @@ function sessions(state) {
 }
 
 function prices(market) {
-  const number = (value) => (value === null || value === undefined ? "-" : Number(value).toPrecision(3));
-  const place = (each) => (each.board === undefined ? String(each.slot) : `${each.board}, ${each.slot}`);
-  const mine = new Map((market.me?.shares || []).map((share) => [place(share), share]));
-  const me = market.me || {};
-  const shown = market.clusters.length || me.parallel_fraction !== null && me.parallel_fraction !== undefined;
+  const number = (value) => (value === null || value === undefined ? "-" : String(Number(Number(value).toPrecision(3))));
+  const place = (each) => (each.board === undefined ? `slot ${each.slot}` : `${each.board}, slot ${each.slot}`);
+  const me = market.me || {}, mine = new Map((me.shares || []).map((share) => [place(share), share]));
+  const figures = [["Your weight", me.weight], ["Your parallel fraction F", me.parallel_fraction], ["Speedup promised", me.promised_speedup || null],
+    ["Speedup modelled", me.modelled_speedup], ["Speedup measured", me.measured_speedup]].filter(([, value]) => value !== null && value !== undefined);
   return [
-    table(`Policy ${market.price_policy}, epoch ${market.epoch}`, [
-      { title: market.me?.boards ? "Board, slot" : "Slot", number: true, of: place },
-      { title: "Cluster", of: (cluster) => cluster.module || "-" },
+    element("div", { class: "table" }, table(`Policy ${market.price_policy}, epoch ${market.epoch.toLocaleString("en")}`, [
+      { title: me.boards ? "Board, slot" : "Slot", of: place },
+      { title: "Cluster", bare: true, of: (cluster) => cluster.module || "-" },
       { title: "Cores", number: true, of: (cluster) => String(cluster.cores) },
-      { title: "Price", number: true, of: (cluster) => number(cluster.price) },
-      { title: "My cores", number: true, of: (cluster) => number(mine.get(place(cluster))?.pes) },
-      { title: "Core-seconds", number: true, of: (cluster) => number(mine.get(place(cluster))?.core_seconds) },
-    ], market.clusters, "No cluster is loaded."),
-    shown ? element("p", { class: "quiet" }, `Weight ${number(me.weight)}; F ${number(me.parallel_fraction)}; speedup promised `
-      + `${number(me.promised_speedup)}, modelled ${number(me.modelled_speedup)}, measured ${number(me.measured_speedup)}`) : "",
+      { title: "Price of a core", number: true, of: (cluster) => number(cluster.price) },
+      { title: "Your cores", number: true, of: (cluster) => number(mine.get(place(cluster))?.pes) },
+      { title: "Your core-seconds", number: true, of: (cluster) => number(mine.get(place(cluster))?.core_seconds) },
+    ], market.clusters, "No cluster is loaded.")),
+    element("dl", { class: "facts" }, ...figures.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, number(value))))),
   ];
 }
 
@@ -203,8 +221,8 @@ async function refresh() {
 
 // The server does not answer: what is shown stays, and says of when it is.
 function gone() {
-  const since = answered === null ? "" : ` since ${answered.toLocaleTimeString()}; what is shown is of then`;
-  const text = `The server at ${location.host} does not answer${since}. This page goes on trying.`;
+  const silent = answered === null ? "does not answer" : `has not answered since ${answered.toLocaleTimeString()}; what is shown is of then`;
+  const text = `The server at ${location.host} ${silent}. This page goes on trying.`;
   if (at("away").textContent !== text) at("away").textContent = text;
   at("away").hidden = false;
 }

@@ -20,8 +20,9 @@ export function forgetAnnouncement(place) {
 }
 
 function words(window) {
-  const time = (unix) => new Date(unix * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  const slots = window.slots.length ? `slots ${window.slots.join(", ")}` : "all slots";
-  const now = { planned: "", draining: " Slots are being emptied.", open: " It is in progress." }[window.stage];
-  return `Maintenance: ${window.title} (${slots}), ${time(window.begins_unix_s)} to ${time(window.ends_unix_s)}.${now}`;
+  const begins = new Date(window.begins_unix_s * 1000), ends = new Date(window.ends_unix_s * 1000), day = (date) => date.toDateString();
+  const time = (date, from) => date.toLocaleString([], day(date) === day(from) ? { timeStyle: "short" } : { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+  const slots = window.slots.length ? `slot${window.slots.length > 1 ? "s" : ""} ${window.slots.join(", ")}` : "all slots";
+  const stage = { planned: "", draining: " Slots are being emptied.", open: " It is in progress." }[window.stage];
+  return `Maintenance of ${slots}: ${window.title}, ${time(begins, new Date())} to ${time(ends, begins)}.${stage}`;
 }

@@ -6,10 +6,12 @@ import { element } from "./format.js";
 
 const ENDED = new Set(["empty", "idle", "faulted"]);
 
+// What a slot does, in a word; that nobody's job may have it comes before what is in it.
+export const wordOf = (slot) => (slot.drained ? (ENDED.has(slot.phase) ? "drained" : "draining") : slot.leased ? "leased" : slot.phase);
+
 export function stateOf(slot) {
   const bad = slot.phase === "faulted" || slot.drained;
-  const text = !slot.drained ? slot.phase : ENDED.has(slot.phase) ? "drained" : "draining";
-  return element("span", { class: bad ? "bad" : null, title: slot.drained_because || null }, text);
+  return element("span", { class: bad ? "bad" : null, title: slot.drained_because || slot.lease }, wordOf(slot));
 }
 
 function told(text, bad) {

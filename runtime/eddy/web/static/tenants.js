@@ -2,7 +2,7 @@
 // Tenants and keys: added, bounded, revoked. A key that was made is shown once.
 
 import * as api from "./api.js";
-import { bytes, element, table } from "./format.js";
+import { bytes, confirmed, element, moment, table } from "./format.js";
 
 const at = (id) => document.getElementById(id);
 const BOUNDS = [["max_jobs", "Jobs", 1], ["max_blob_bytes", "Blobs, MiB", 1 << 20], ["max_priority", "Priority", 1],
@@ -45,8 +45,8 @@ const field = (id, title, made) => element("p", {}, element("label", { for: id }
 function addForm() {
   const input = (id, more = {}) => element("input", { id, maxlength: 64, ...more });
   at("tenant-form").replaceChildren(field("tenant-name", "Name", input("tenant-name", { required: true, pattern: "[A-Za-z][A-Za-z0-9_.\\-]*" })),
-    field("tenant-called", "What people call it", input("tenant-called")),
-    field("tenant-jobs", "Jobs", input("tenant-jobs", { type: "number", min: 0, placeholder: "as all" })),
+    field("tenant-called", "Display name", input("tenant-called")),
+    field("tenant-jobs", "Jobs at once", input("tenant-jobs", { type: "number", min: 0, placeholder: "as usual" })),
     field("tenant-weight", "Weight", input("tenant-weight", { type: "number", min: 0.001, step: "any", placeholder: "1" })),
     element("button", { type: "submit" }, "Add the tenant"));
   at("tenant-form").onsubmit = (event) => {
@@ -71,8 +71,8 @@ async function redraw() {
   const projectOf = new Map(projects.flatMap((each) => each.members.map((tenant) => [tenant, each.id])));
   at("manage").replaceChildren(table("", [
     { title: "Tenant", of: (each) => (each.display_name ? `${each.display_name} (${each.id})` : each.id) },
-    { title: "Operator", of: (each) => (each.admin ? "yes" : "") },
-    { title: "Project", of: (each) => projectOf.get(each.id) ?? "" },
+    { title: "Role", bare: true, of: (each) => (each.admin ? "operator" : "tenant") },
+    { title: "Project", of: (each) => projectOf.get(each.id) ?? "-" },
     { title: "Weight", number: true, of: (each) => String(each.attributes?.weight ?? 1) },
     { title: "Jobs", number: true, of: (each) => most(each.quota.max_jobs) },
     { title: "Blobs", number: true, of: (each) => (each.quota.max_blob_bytes === null ? "any" : bytes(each.quota.max_blob_bytes)) },
@@ -101,7 +101,7 @@ function edit(tenant, row) {
   const form = element("form", { class: "fields", "aria-label": `Bounds of ${tenant.id}` },
     field(id("weight"), "Weight", number("weight", tenant.attributes?.weight ?? 1)),
     ...BOUNDS.map(([name, title, unit]) => field(id(name), title, number(name, tenant.quota[name] === null ? null : tenant.quota[name] / unit))),
-    element("button", { type: "submit" }, "Put in force"), element("button", { type: "button", onclick: () => place.remove() }, "Leave as it is"));
+    element("button", { type: "submit" }, "Put in force"), element("button", { type: "button", onclick: () => place.remove() }, "Discard"));
   const place = element("tr", {}, element("td", { colspan: row.children.length }, form));
   row.parentElement.querySelector("tr.editor")?.remove();
   place.className = "editor";
@@ -119,7 +119,7 @@ function keyForm(state) {
   const scopes = ["tenant", "read", ...(state.operator ? ["operator"] : [])];
   at("key-form").replaceChildren(field("key-label", "Name of a new key", element("input", { id: "key-label", maxlength: 64 })),
     field("key-scope", "It may", element("select", { id: "key-scope" }, ...scopes.map((scope) => element("option", { value: scope }, { tenant: "submit and read", read: "only read", operator: "everything" }[scope])))),
-    field("key-days", "Days until it ends", element("input", { id: "key-days", type: "number", min: 1, max: 3650, placeholder: "never" })),
+    field("key-days", "Ends after, days", element("input", { id: "key-days", type: "number", min: 1, max: 3650, placeholder: "never" })),
     ...(state.operator ? [field("key-tenant", "For the tenant", element("input", { id: "key-tenant", maxlength: 64, placeholder: "yourself" }))] : []),
     element("button", { type: "submit" }, "Make a key"));
   at("key-form").onsubmit = (event) => {
@@ -139,11 +139,11 @@ async function makeKey() {
 }
 
 async function redrawKeys() {
-  const found = await api.keys(), day = (unix_s) => (unix_s === null ? "-" : new Date(unix_s * 1000).toLocaleDateString());
+  const found = await api.keys();
   const revoke = (key) => tried("key-said", async () => { await api.revokeKey(key.id); return [`Key ${key.id} is revoked.`]; }, redrawKeys);
   at("keys").replaceChildren(table("", [
-    { title: "Key", of: (key) => key.id }, { title: "Name", of: (key) => key.label || "-" }, { title: "Tenant", of: (key) => key.tenant },
-    { title: "Scope", of: (key) => key.scope }, { title: "Made", of: (key) => day(key.created_unix_s) }, { title: "Ends", of: (key) => day(key.expires_unix_s) },
-    { title: "", of: (key) => element("button", { type: "button", "aria-label": `Revoke key ${key.id}`, onclick: () => revoke(key) }, "Revoke") },
+    { title: "Key", of: (key) => key.id }, { title: "Name", of: (key) => key.label || "-" }, { title: "Tenant", bare: true, of: (key) => key.tenant },
+    { title: "Scope", of: (key) => key.scope }, { title: "Made", of: (key) => moment(key.created_unix_s) }, { title: "Ends", of: (key) => (key.expires_unix_s === null ? "never" : moment(key.expires_unix_s)) },
+    { title: "", of: (key) => confirmed("Revoke", `Revoke key ${key.id}`, () => revoke(key)) },
   ], found.keys.filter((key) => key.valid), "There is no key."));
 }

@@ -2,6 +2,7 @@
 // What the slots did: one row a slot, board time to the right, as the demonstration's picture.
 
 import { colour, drawing, duration, element } from "./format.js";
+import { wordOf } from "./operate.js";
 
 const ROW = 34, LEFT = 62, TOP = 6, AXIS = 22, LETTER = 7.2;
 
@@ -25,6 +26,7 @@ export function timeline(state, width) {
     picture.append(name);
     for (const span of spans.filter((entry) => entry.slot === slot.slot)) picture.append(...bar(span, x, y, scale));
     if (slot.phase === "running" || slot.phase === "loading") picture.append(now(slot, x, y, end));
+    if (slot.drained || slot.leased || slot.phase === "faulted") picture.append(closed(slot, width, y));
   });
   if (end > start) picture.append(...ticks(start, end, x, TOP + ROW * state.slots.length, width < 600 ? 2 : 4));
   return picture;
@@ -60,8 +62,18 @@ function now(slot, x, y, end) {
   });
 }
 
+// Why nothing of jobs is in a slot, at the end of its row.
+function closed(slot, width, y) {
+  const words = `${wordOf(slot)}${slot.leased && slot.tenant ? ` to ${slot.tenant}` : ""}`, wide = 16 + 6.2 * words.length;
+  const made = drawing("g", { class: slot.leased && !slot.drained ? "closed" : "closed trouble" }, drawing("rect", { x: width - wide - 4, y: y + 7, width: wide, height: ROW - 14, rx: 4 }));
+  const text = drawing("text", { x: width - 11, y: y + ROW / 2 + 4, "text-anchor": "end" });
+  text.append(words);
+  made.append(text);
+  return made;
+}
+
 function hatch() {
-  const lines = drawing("path", { d: "M0 6 L6 0", stroke: "#fff", "stroke-width": 1.4 });
+  const lines = drawing("path", { d: "M0 6 L6 0", "stroke-width": 1 });
   return drawing("defs", {}, drawing("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse" }, lines));
 }
 
@@ -80,5 +92,5 @@ export function legend(state) {
   const tenants = [...new Set(state.spans.map((span) => span.tenant))].sort();
   const entries = tenants.map((tenant) => element("span", {}, drawing("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" },
     drawing("rect", { width: 10, height: 10, rx: 2, fill: colour(tenant) })), tenant));
-  return entries.length ? [...entries, element("span", {}, "pale and hatched: a slot that is reconfigured; outlined: a fault; the axis is board time")] : [];
+  return entries.length ? [...entries, element("span", {}, "Pale and hatched: a slot is loaded. Outlined: a fault. The axis is board time.")] : [];
 }

@@ -209,7 +209,7 @@ def test_files_of_several_types_are_not_joined_as_floating_point(tmp_path: Path)
 def test_pictures_of_more_than_8_bits_are_not_cut_off(kind: str, form: str, tmp_path: Path) -> None:
     path = tmp_path / "deep.png"
     Image.fromarray(np.full((2, 2), 300, kind)).save(path, format=form)
-    picture = BufferInfo("x", "input", 4, np.dtype("u1"), (2, 2), False)
+    picture = BufferInfo("x", "input", 4, np.dtype("u1"), (2, 2), False, True)
     with pytest.raises(InvalidRequest, match="8 bits"):
         gather([f"x={path}"], [picture], 30)
 

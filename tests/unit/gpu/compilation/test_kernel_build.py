@@ -203,7 +203,7 @@ def test_options_are_those_of_opencl() -> None:
     [
         ("-O9", "'-O9' is not known; there are -D NAME"),
         ("-cl-nv-verbose -fplugin=x", "'-fplugin=x' is not known"),
-        ("-cl-std=CL2.0", "is not known"),
+        ("-cl-std=CL2.1", "is not known"),
         ("-fplugin=/tmp/x.so", "is not known"),
         ("-include /etc/passwd", "is not known"),
         ("@/etc/passwd", "is not known"),

@@ -15,7 +15,7 @@ from eddy.hypervisor.clusters.kernel_queues import KernelQueues
 from eddy.hypervisor.clusters.kernel_work import KernelWork
 from eddy.hypervisor.cores.core_accounts import CoreAccount
 from eddy.hypervisor.cores.market_loop import ClusterKind, PriceLoop, PriceSettings
-from eddy.hypervisor.cores.market_report import market_answer
+from eddy.hypervisor.cores.market_report import market_answer, shared_slots
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.messages import CorePartition, KernelVariant
 from eddy.hypervisor.jobs.slot import MachineSlot
@@ -56,6 +56,17 @@ def test_who_reaches_one_cluster_has_shares_of_that_alone_and_at_least_its_part(
     assert after[0, 1] >= 4 / 3 * (1 - 1e-9)
     assert after.sum(axis=0) == pytest.approx([2, 4])
     assert shared(loop, slots, 0.2, {}) == pytest.approx(before, rel=1e-6), "with another kernel waiting it is back"
+
+
+def test_clusters_that_are_shared_count_as_slots_by_their_cores() -> None:
+    loop, slots = made()
+    assert shared_slots(loop) == {}, "no epoch yet"
+    shared(loop, slots, 0.0, {"a": frozenset({2})})
+    cores = loop.now.decision.shares if loop.now else None
+    assert cores is not None
+    found = shared_slots(loop)
+    assert found == pytest.approx({"a": cores[0, 1] / 4, "b": 1.0 + cores[1, 1] / 4})
+    assert sum(found.values()) == pytest.approx(2.0)
 
 
 def test_what_is_told_is_what_is_promised_there() -> None:

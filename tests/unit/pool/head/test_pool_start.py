@@ -1,5 +1,6 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""A head that starts while the servers of its pool choose leaders: it waits for them, and does not give up."""
+"""A head that starts while the servers of its pool choose leaders: it waits for them, and does not give up;
+`eddy pool serve` as a process."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ import pytest
 import uvicorn
 from eddy.api.http.connections import ConnectionLimits
 from eddy.api.service.listen_socket import listen
+from eddy.cli.main import app
+from eddy.host import interpreter_switching, memory_tuning
 from eddy.pool.connection import connection, streams
 from eddy.pool.connection.credentials import PoolAccess
 from eddy.pool.head import head_server
@@ -29,6 +32,7 @@ from eddy.pool.jetstream.moved_blobs import STREAM
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import StreamConfig
 from nats.js.errors import NotFoundError
+from typer.testing import CliRunner
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -218,3 +222,31 @@ def test_servers_that_are_slow_to_begin_with_are_given_more_time_at_each_try(mon
         server.close()
 
     asyncio.run(asyncio.wait_for(go(), 180))
+
+
+def test_a_head_does_about_memory_and_turns_what_a_boards_server_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Few heaps of the C library from before its threads start; the rest once it serves."""
+    done: list[str] = []
+
+    class Watched:
+        url = ""
+
+        def __init__(self, *_: object) -> None:
+            done.append("made")
+
+        def run(self, ready: Callable[[], None]) -> None:
+            done.append("runs")
+            ready()
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr("eddy.pool.head.head_server.Head", Watched)
+    monkeypatch.setattr(memory_tuning, "limit_heaps", lambda: done.append("heaps"))
+    monkeypatch.setattr(memory_tuning, "freeze_objects", lambda: done.append("frozen"))
+    monkeypatch.setattr(interpreter_switching, "set_switch_interval", lambda: done.append("turns"))
+    told = CliRunner().invoke(app, ["pool", "serve", "--data", str(tmp_path), "--json"])
+    assert told.exit_code == 0, told.output
+    assert done == ["heaps", "made", "runs", "frozen", "turns"]

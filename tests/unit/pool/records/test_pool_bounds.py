@@ -1,20 +1,30 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Bounds of tenants: heads that are asked at once accept no more together than one would."""
+"""Bounds of tenants: heads that are asked at once accept no more together than one would;
+what is larger than servers or boards take is refused when it comes."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.core.errors import QuotaExceeded
+from eddy.api.http.problems import BodyTooLarge
+from eddy.core.errors import EddyError, QuotaExceeded
+from eddy.pool.head.board_requests import BoardRequestHandler
+from eddy.pool.jetstream.jobs import MAX_RECORD_BYTES, PoolJobs
 from eddy.pool.jetstream.store_anomalies import StoreAnomalies
 from eddy.pool.jetstream.tenants import PoolTenant
+from eddy.pool.mirror.flood_guard import FloodGuard
 from eddy.pool.mirror.open_jobs import OpenJobs
 from eddy.pool.records.records import PoolJob
 from eddy.pool.routes.bounds import CLAIMED_S, Bounds
+from eddy.pool.routes.open_transfers import OpenTransfers
+from nats.errors import MaxPayloadError
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
 
 
@@ -144,3 +154,47 @@ def test_what_is_refused_changes_nothing() -> None:
         assert pool.keys.kept == {}
 
     asyncio.run(go())
+
+
+def request(inputs: int) -> dict[str, object]:
+    return {"application": "a", "batch": inputs, "inputs": {"x": [64 * "0"] * inputs}}
+
+
+@pytest.mark.parametrize(
+    "submit",
+    [
+        lambda table: table.submit("ada", request(MAX_RECORD_BYTES // 60), "key"),
+        lambda table: table.submit_array("ada", [request(1), request(MAX_RECORD_BYTES // 60)], "key"),
+    ],
+)
+def test_a_submission_that_is_too_large_is_refused_before_anything_is_kept(
+    submit: Callable[[PoolJobs], Awaitable[Any]],
+) -> None:
+    nothing: Any = SimpleNamespace()  # what asked the servers would fail otherwise
+    with pytest.raises(BodyTooLarge) as refused:
+        asyncio.run(submit(PoolJobs(nothing)))  # type: ignore[arg-type]
+    assert (refused.value.status_code, refused.value.extra["limit"]) == (413, MAX_RECORD_BYTES)
+
+
+def test_an_answer_that_is_too_large_is_answered_with_an_error() -> None:
+    """A board would ask again for ever, as it does where no head answers."""
+    answers: list[bytes] = []
+
+    class Message:
+        reply = "_INBOX.b1.x"
+
+        async def respond(self, data: bytes) -> None:
+            if len(data) > 1000:
+                raise MaxPayloadError
+            answers.append(data)
+
+    async def nothing(_: str) -> Any:
+        return []
+
+    link: Any = SimpleNamespace()
+    gate = BoardRequestHandler(link, nothing, nothing, FloodGuard(), OpenTransfers(""))
+    asyncio.run(gate._respond(Message(), {"ok": "x" * 2000}))  # type: ignore[arg-type]
+    asyncio.run(gate._respond(Message(), {"ok": "x"}))  # type: ignore[arg-type]
+    refused, answered = (json.loads(each) for each in answers)
+    assert refused["error"]["code"] == EddyError.code
+    assert answered == {"ok": "x"}
