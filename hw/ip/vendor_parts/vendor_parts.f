@@ -12,3 +12,4 @@ rtl/xpm_memory_spram.sv
 rtl/xpm_memory_sprom.sv
 rtl/xpm_memory_tdpram.sv
 rtl/xpm_fifo_async.sv
+rtl/xpm_fifo_axis.sv

@@ -163,7 +163,7 @@ class _Buffer(TypedDict):
     name: str
     """Unique in the application."""
     role: BufferRole
-    """Filled by a submission, handed back, between tasks, or one for all items."""
+    """Filled by a submission, handed back, between tasks, one for all items, or both of the first two."""
     bytes: int
     """Size of one item's."""
     dtype: str
@@ -181,7 +181,7 @@ class Buffer(_Buffer, total=False):
     """Whether it is a tile of a picture in grey levels."""
 
 
-BufferRole = Literal["input", "output", "intermediate", "constant"]
+BufferRole = Literal["input", "output", "intermediate", "constant", "update"]
 """What a buffer is to the application."""
 
 

@@ -26,6 +26,12 @@ class BufferRole(str, enum.Enum):
     """One per item, between tasks."""
     CONSTANT = "constant"
     """One per job, the same for every item, filled from what the tenant submits or the package ships."""
+    UPDATE = "update"
+    """One per item, filled from what the tenant submits, and handed back as the tasks left it."""
+
+
+GIVEN, RETURNED = (BufferRole.INPUT, BufferRole.UPDATE), (BufferRole.OUTPUT, BufferRole.UPDATE)
+"""Roles of what each item is filled with from a submission, and of what each item hands back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,7 +282,7 @@ def _check_argument(
         raise InvalidRequest(
             f"{field}: the module writes here, but {value} is an {buffer.role.value} buffer",
             field=field,
-            allowed=["output", "intermediate"],
+            allowed=["output", "intermediate", "update"],
         )
     if register.kind is not RegisterKind.POINTER and buffer.bytes > 4 * register.word_count:
         raise InvalidRequest(

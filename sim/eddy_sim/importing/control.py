@@ -7,6 +7,7 @@ one of its registers (`kernel_poke`), or not at all, where it runs whenever it i
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +22,11 @@ from eddy_sim.importing.streams import KernelStream
 STALL_CYCLES, LONGEST_STALL_CYCLES = 65_536, 1 << 24
 """Cycles without a move after which a run counts as stuck, with streams, and without: those may compute for long."""
 BUNDLES_FROM = 0x400
-"""Where the kernel's own registers begin in the window, behind those of the run and of 16 streams."""
-SCALARS_FROM, MOST_SCALAR_WORDS = 0x300, 64
-"""Where the words lie that inputs without an interface are given, and how many there can be."""
+"""Where the kernel's own registers begin in the window, behind those of the run and of 16 streams, at least."""
+SCALARS_FROM, MOST_SCALAR_WORDS = 0x300, 1024
+"""Where the words lie that inputs and outputs without an interface have, and how many there can be."""
+FEWEST_ELEMENTS = 4
+"""Of how many ports of one name with numbers behind it an array is made."""
 VALID = "_ap_vld"
 """Behind the name of an output, that of the port by which HLS says that it is valid."""
 _WORDS = {"start": ("pulse", "level", "hold"), "done": ("low", "clear")}
@@ -106,12 +109,41 @@ class RunControl:
         """Words of all results."""
         return sum(words_of(port) for port, _ in self.results)
 
-    def scalar_registers(self) -> Iterator[tuple[str, int, int, bool]]:
-        """The arguments of ports without an interface: name, offset, bits, whether it is a result."""
+    @property
+    def bundles_from(self) -> int:
+        """Where the kernel's own registers begin."""
+        return max(BUNDLES_FROM, -(-(SCALARS_FROM + 4 * (self.scalar_words + self.result_words)) // 256) * 256)
+
+    def scalar_registers(self) -> Iterator[tuple[str, int, int, bool, int]]:
+        """The arguments of ports without an interface: name, offset, bits, whether it is a result, and of an array that
+        is a port an element, the bits that each element takes, else 0."""
         offset = SCALARS_FROM
-        for port in (*self.scalars, *(port for port, _ in self.results)):
-            yield port.name, offset, port.width, port.output
-            offset += 4 * words_of(port)
+        for ports in (self.scalars, tuple(port for port, _ in self.results)):
+            arrays = {port.name: (name, each) for name, each in _port_arrays(ports).items() for port in each}
+            told: set[str] = set()
+            for port in ports:
+                name, elements = arrays.get(port.name, (port.name, (port,)))
+                bits, many = 32 * words_of(port), len(elements)
+                if name not in told:
+                    width = many * bits if many > 1 else port.width
+                    yield name, offset, width, port.output, bits if many > 1 else 0
+                told.add(name)
+                offset += 4 * words_of(port)
+
+    def notes(self) -> list[str]:
+        """What its ports without an interface are."""
+        valid = {port.name: name for port, name in self.results}
+        arrays = {**_port_arrays(self.scalars), **_port_arrays([port for port, _ in self.results])}
+        notes = []
+        for name, *_, output, bits in self.scalar_registers():
+            ports = f"ports {arrays[name][0].name} to {arrays[name][-1].name} are" if bits else ""
+            if output:
+                said = valid[arrays[name][0].name if bits else name]
+                held = f"when {said} said so" if said else "at the end"
+                notes.append(f"{ports or f'output {name} is'} a result: a register holds what it was {held}")
+            else:
+                notes.append(f"{ports or f'input {name} is'} an argument: it is given what stands in a register")
+        return notes
 
     @property
     def says_done(self) -> bool:
@@ -159,6 +191,33 @@ class RunControl:
 def words_of(port: TopPort) -> int:
     """Words of 32 bits that a port's value takes."""
     return -(-port.width // 32)
+
+
+_ELEMENT = re.compile(r"(?P<stem>.*?\D)(?P<place>(?:_\d+)+)(?P<end>_V|_r)?")
+
+
+def _port_arrays(ports: Sequence[TopPort]) -> dict[str, tuple[TopPort, ...]]:
+    """Arrays that HLS has given a port for each element (`x_0`, `x_1`; `x_0_0`), by name, in the order of their
+    elements."""
+    found: dict[tuple[str, int, int], dict[tuple[int, ...], TopPort]] = {}
+    for port in ports:
+        told = _ELEMENT.fullmatch(port.name)
+        if told and words_of(port) <= 2:
+            place = tuple(int(number) for number in told["place"][1:].split("_"))
+            found.setdefault((told["stem"] + (told["end"] or ""), port.width, len(place)), {})[place] = port
+    names = [port.name for port in ports] + [name for name, _, _ in found]
+    arrays = {}
+    for (name, _, sides), elements in found.items():
+        sizes = [1 + max(place[side] for place in elements) for side in range(sides)]
+        if len(elements) == math.prod(sizes) >= FEWEST_ELEMENTS and names.count(name) == 1:
+            arrays[name] = tuple(port for _, port in sorted(elements.items()))
+    return arrays
+
+
+def _in_order(ports: Sequence[TopPort]) -> tuple[TopPort, ...]:
+    """Ports with those of an array one after the other, where the first of them stood."""
+    arrays = {port: each for each in _port_arrays(ports).values() for port in each}
+    return tuple(dict.fromkeys(port for each in ports for port in arrays.get(each, (each,))))
 
 
 def needs_run(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], start: str) -> bool:
@@ -226,17 +285,19 @@ def plan_run(
     usual = STALL_CYCLES if streams else LONGEST_STALL_CYCLES
     planned = replace(planned, stall_cycles=said.stall_cycles or usual, ties=dict(said.ties))
     left = tuple(port for port in ports.inputs if port.name not in {*said.ties, *planned.taken})
-    planned = replace(planned, scalars=left)
+    planned = replace(planned, scalars=_in_order(left))
     return replace(planned, results=tuple(_fitting_results(ports, planned)))
 
 
 def _fitting_results(ports: KernelPorts, run: RunControl) -> Iterator[tuple[TopPort, str]]:
     """Those of the results that there are registers for, the ones that say when they are valid first."""
     room = MOST_SCALAR_WORDS - run.scalar_words
-    for port, valid in sorted(result_ports(ports), key=lambda each: not each[1]):
-        if port.name not in run.taken and words_of(port) <= room:
+    left = [each for each in sorted(result_ports(ports), key=lambda each: not each[1]) if each[0].name not in run.taken]
+    valid = dict(left)
+    for port in _in_order(list(valid)):
+        if words_of(port) <= room:
             room -= words_of(port)
-            yield port, valid
+            yield port, valid[port]
 
 
 def _check_ties(ports: KernelPorts, ties: Mapping[str, str]) -> None:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from eddy.core.errors import InvalidRequest
 from pyslang.ast import (
@@ -65,6 +66,7 @@ class KernelDesign:
         missing: Modules that no source holds, and how often they are instantiated.
         blocks: Names of the modules it is made of.
         unread: Sources that cannot be read, and that it does not need: benches, say.
+        parameters: What parameters of the top are set to.
     """
 
     top: str
@@ -75,35 +77,38 @@ class KernelDesign:
     missing: tuple[tuple[str, int], ...]
     blocks: tuple[str, ...]
     unread: tuple[Path, ...] = ()
+    parameters: tuple[tuple[str, int], ...] = ()
 
 
-def read_design(sources: KernelSources, top: str | None = None, models: Sequence[Path] = ()) -> KernelDesign:
+def read_design(
+    sources: KernelSources, top: str | None = None, parameters: Mapping[str, int] = MappingProxyType({})
+) -> KernelDesign:
     """Elaborate a kernel.
 
     Args:
         sources: Its files.
         top: Name of its top; the one that has AXI ports and that nothing instantiates, without.
-        models: Sources that stand in for parts of vendors that it may instantiate.
+        parameters: What parameters of the top are set to, instead of their defaults.
 
     Raises:
-        InvalidRequest: The sources cannot be read, or it does not follow which module is the top.
+        InvalidRequest: The sources cannot be read, it does not follow which module is the top, or it has no such
+            parameter.
     """
     try:
-        compilation = _compile(sources, top, models)
+        compilation = _compile(sources, top, parameters)
     except _Unreadable as unreadable:
-        return _without(sources, unreadable, top, models)
+        return _without(sources, unreadable, top, parameters)
     root = compilation.getRoot()
     tops = [instance for instance in root.topInstances if instance.isModule]
     files, packages = _places(compilation)
     chosen = _choose(tops, top, sources, files)
     blocks, missing = _parts(chosen)
-    modelled = {path.resolve() for path in models}
+    _check_parameters(chosen, parameters)
     needed = {files[name] for name in blocks if name in files}
     ordered = [
         *(path for path in packages if path not in needed),
         *(path for path in sources.verilog if path in needed),
     ]
-    ordered = [path for path in ordered if path not in modelled]
     _check_names(chosen, ordered)
     texts = [synthesised_text(path) for path in ordered]
     headers = _included(texts, sources)
@@ -124,7 +129,16 @@ def read_design(sources: KernelSources, top: str | None = None, models: Sequence
         data,
         tuple(sorted(missing.items())),
         tuple(sorted(blocks)),
+        parameters=tuple(parameters.items()),
     )
+
+
+def _check_parameters(top: InstanceSymbol, parameters: Mapping[str, int]) -> None:
+    own = [each.name for each in top.body.parameters if not each.isLocalParam]
+    for name in parameters:
+        if name not in own:
+            message = f"{top.definition.name} has no parameter {name:.80}"
+            raise InvalidRequest(message, field="parameter", allowed=own)
 
 
 class _Unreadable(InvalidRequest):
@@ -135,13 +149,15 @@ class _Unreadable(InvalidRequest):
         self.files = files
 
 
-def _without(sources: KernelSources, unreadable: _Unreadable, top: str | None, models: Sequence[Path]) -> KernelDesign:
+def _without(
+    sources: KernelSources, unreadable: _Unreadable, top: str | None, parameters: Mapping[str, int]
+) -> KernelDesign:
     """The design without sources that cannot be read, where it needs none of them."""
     left = tuple(path for path in sources.verilog if path not in unreadable.files)
     if not unreadable.files or not left:
         raise unreadable
     try:
-        design = read_design(replace(sources, verilog=left), top, models)
+        design = read_design(replace(sources, verilog=left), top, parameters)
     except InvalidRequest:
         raise unreadable from None
     text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in unreadable.files)
@@ -205,17 +221,20 @@ def _included(texts: Sequence[str], sources: KernelSources) -> tuple[Path, ...]:
     return tuple(path for path in sources.headers if path.name in names)
 
 
-def _compile(sources: KernelSources, top: str | None, models: Sequence[Path]) -> Compilation:
+def _compile(sources: KernelSources, top: str | None, parameters: Mapping[str, int]) -> Compilation:
     folders = sorted({path.parent for path in (*sources.headers, *sources.verilog)})
     command = [
         *("slang", "-Wnone", "--ignore-unknown-modules", "--error-limit=20", "--allow-use-before-declare"),
         # Sources of several origins say it in some files and not in others, and nothing here depends on it.
         *("--timescale", "1ns/1ps"),
         *(f"--map-keyword-version={VERILOG}+.v", "--allow-hierarchical-const", "--relax-enum-conversions"),
+        # A port is declared once more, as what it is driven by.
+        "--allow-merging-ansi-ports",
         *(f"--translate-off-format={word},translate_off,translate_on" for word in TRANSLATE_OFF),
         *(("--top", top) if top else ()),
         *(f"-I{folder}" for folder in folders),
-        *map(str, (*sources.verilog, *models)),
+        *(f"-G{name}={value}" for name, value in parameters.items()),
+        *map(str, sources.verilog),
     ]
     driver = Driver()
     driver.addStandardArgs()

@@ -27,7 +27,8 @@ _NAMES = "|".join(
 _TWICE = re.compile(
     rf"({'|'.join(_FIELDS)})_\1({'|'.join(dict.fromkeys(f for fields in _FIELDS.values() for f in fields))})"
 )
-"""A signal whose name says its channel twice: `aw_awaddr`."""
+"""A signal whose name says its channel twice: `aw_awaddr`. Of an interface whose own name ends so, as HLS calls it for
+arguments `input` and `b` (`m_axi_input_r_RDATA`, `m_axi_b_BVALID`), it is said once."""
 _AXI = re.compile(rf"(?P<prefix>.*?)_?(?P<signal>{_NAMES})(?:_[io])?", re.IGNORECASE)
 _STREAM = re.compile(
     r"(?P<prefix>.*?)_?t(?P<signal>data|valid|ready|keep|strb|last|id|dest|user)(?:_[io])?", re.IGNORECASE
@@ -246,11 +247,16 @@ def _groups(ports: Sequence[TopPort]) -> tuple[list[AxiInterface], list[StreamIn
     """The AXI interfaces, the streams, and what belongs to neither."""
     axi: dict[str, dict[str, TopPort]] = {}
     streams: dict[str, dict[str, TopPort]] = {}
+    own = _own_prefixes(ports)
     for port in ports:
         found = _AXI.fullmatch(port.name)
         if found:
-            signal = re.sub(r"_(bits|payload)_|_", "", _TWICE.sub(r"\1\2", found["signal"].lower()))
-            axi.setdefault(found["prefix"], {}).setdefault(signal, port)
+            prefix, signal = found["prefix"], found["signal"].lower()
+            twice = _TWICE.fullmatch(signal)
+            if twice and _longer(found) in own:
+                prefix = _longer(found)
+            signal = re.sub(r"_(bits|payload)_|_", "", _TWICE.sub(r"\1\2", signal))
+            axi.setdefault(prefix, {}).setdefault(signal, port)
         found = _STREAM.fullmatch(port.name)
         if found:
             streams.setdefault(found["prefix"], {}).setdefault("t" + found["signal"].lower(), port)
@@ -267,6 +273,25 @@ def _groups(ports: Sequence[TopPort]) -> tuple[list[AxiInterface], list[StreamIn
         [StreamInterface(prefix, each, each["tvalid"].output) for prefix, each in flows.items()],
         [port for port in ports if port not in taken],
     )
+
+
+def _longer(found: re.Match[str]) -> str:
+    """The prefix of a signal that says its channel twice where the first is a part of the interface's name."""
+    return found.string[: found.start("signal") + found["signal"].index("_")]
+
+
+def _own_prefixes(ports: Sequence[TopPort]) -> set[str]:
+    """Names of interfaces that have signals of several channels, each said once."""
+    channels: dict[str, set[str]] = {}
+    for port in ports:
+        found = _AXI.fullmatch(port.name)
+        if not found:
+            continue
+        twice = _TWICE.fullmatch(found["signal"].lower())
+        prefix = _longer(found) if twice else found["prefix"]
+        channel = twice[1] if twice else re.match("aw|ar|[wbr]", found["signal"].lower())[0]  # type: ignore[index]
+        channels.setdefault(prefix, set()).add(channel)
+    return {prefix for prefix, each in channels.items() if len(each) > 1}
 
 
 def _fifos(ports: Sequence[TopPort]) -> dict[str, dict[str, TopPort]]:

@@ -13,7 +13,6 @@ from eddy.core.errors import InvalidRequest
 
 from eddy_sim.importing.arrays import KernelArray, array_arguments, find_arrays
 from eddy_sim.importing.control import (
-    BUNDLES_FROM,
     MOST_SCALAR_WORDS,
     RunChoices,
     RunControl,
@@ -28,6 +27,7 @@ from eddy_sim.importing.registers import ArgumentType, RegisterBundle, read_bund
 from eddy_sim.importing.sources import KernelSources, find_sources
 from eddy_sim.importing.streams import (
     KernelStream,
+    StreamsStuck,
     find_stream_run,
     name_streams,
     sideband_notes,
@@ -39,8 +39,11 @@ from eddy_sim.importing.vendor import FP_MODEL, FloatPart, is_watcher, models_fo
 from eddy_sim.importing.wrapper import STATUS_OFFSET, PlacedBundle
 from eddy_sim.tools.filelist import read_filelist, source_files
 from eddy_sim.tools.products import HARDWARE, Progress, ignore_progress
+from eddy_sim.tools.toolchain import BuildFailed
 
 MOST_MEMORIES = 16
+PATIENT_STALL_CYCLES = 1 << 22
+"""Cycles without a move after which a run with streams counts as stuck where it did after fewer."""
 _MODULE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 MOST_BUFFERS = 16
 """Windows of the firewall in front of a slot."""
@@ -64,6 +67,7 @@ class KernelChoices:
         ties: What inputs are tied to.
         registers: Registers that no source tells of, as `OFFSET`, `OFFSET:BITS` or with `:out` behind.
         elements: How many a memory block's array has, where no file says it.
+        parameters: What parameters of the top are set to, instead of their defaults.
         stall_cycles: Cycles without a move after which a run counts as stuck; 0 for what is usual.
         cycles: How long the trial waits for a run where no scalar makes it shorter.
     """
@@ -79,8 +83,13 @@ class KernelChoices:
     ties: Mapping[str, str] | None = None
     registers: Mapping[str, str] | None = None
     elements: Mapping[str, int] | None = None
+    parameters: Mapping[str, int] | None = None
     stall_cycles: int = 0
     cycles: int = LONGEST_CYCLES
+
+
+_LACKS = re.compile(r"it reads \"([^\"]*)\", which is no data file")
+"""How a model says that a data file of the kernel's is not there."""
 
 
 def import_kernel(given: Path, choices: KernelChoices, progress: Progress = ignore_progress) -> ImportedKernel:
@@ -97,8 +106,8 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
         BuildFailed: It does not compile.
     """
     progress("reading the sources")
-    sources = find_sources(given)
-    design, models, floats = _with_models(sources, choices.top or None)
+    sources = find_sources(given, choices.top)
+    design, models, floats = _with_models(sources, choices.top or None, choices.parameters or {})
     ports = group_ports(design.ports)
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in (*design.files, *_headers(sources))}
     prefixes = [control.prefix for control in ports.controls]
@@ -112,17 +121,43 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
             field="source",
         )
     name = _module_name(choices.name, design.top)
-    placed, arrays = _place(ports.controls, bundles, arrays, BUNDLES_FROM if run else 0)
+    placed, arrays = _place(ports.controls, bundles, arrays, run.bundles_from if run else 0)
     types = read_types(sources.about)
     arguments = (*_arguments(placed, bundles, types), *_array_arguments(arrays, types))
     if run:
-        scalars = (KernelArgument(*each) for each in run.scalar_registers())
+        scalars = (
+            KernelArgument(*each[:4], pointer=False if each[4] else None, element_bits=each[4])
+            for each in run.scalar_registers()
+        )
         arguments = (*scalars, *arguments)
         arguments = (*(each for stream in run.streams for each in _stream_arguments(stream)), *arguments)
     control = "chain" if not run and any(each.chain for each in bundles.values()) else "hs"
     notes = _unread(sources, design, ports, run)
     kernel = ImportedKernel(name, design, ports, placed, control, arguments, models, notes, 0, floats, run, arrays)
-    return _tried(kernel, choices, progress)
+    try:
+        return _patiently_tried(kernel, choices, progress)
+    except BuildFailed as failed:
+        lacks = _LACKS.search(failed.message)
+        if lacks is None:
+            raise
+        raise InvalidRequest(
+            f"{design.top} reads {lacks[1]}, which {sources.folder} does not hold: add it. In a project of Vivado, data"
+            " files lie beside a block's instance (ip/NAME) or in mem_init_files: name the project's folder, with --top"
+            f" {design.top}",
+            field="source",
+        ) from failed
+
+
+def _patiently_tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -> ImportedKernel:
+    """Try a kernel, and once more where nothing moved at its streams: it may compute for longer before it sends."""
+    try:
+        return _tried(kernel, choices, progress)
+    except StreamsStuck as stuck:
+        if not stuck.waits or choices.stall_cycles or kernel.run is None:
+            raise
+        progress(f"nothing moved for {kernel.run.stall_cycles} cycles; trying it with {PATIENT_STALL_CYCLES}")
+        patient = replace(kernel, run=replace(kernel.run, stall_cycles=PATIENT_STALL_CYCLES))
+        return _tried(patient, choices, progress)
 
 
 def _module_name(said: str, top: str) -> str:
@@ -160,10 +195,10 @@ def _headers(sources: KernelSources) -> list[Path]:
 
 
 def _with_models(
-    sources: KernelSources, top: str | None
+    sources: KernelSources, top: str | None, parameters: Mapping[str, int]
 ) -> tuple[KernelDesign, tuple[Path, ...], tuple[FloatPart, ...]]:
     """The design, with models of the vendor's parts where it has such."""
-    design = read_design(sources, top)
+    design = read_design(sources, top, parameters)
     scripts = {path.stem.removesuffix("_ip"): path for path in sources.scripts}
     floats, absent = [], []
     for name, _ in design.missing:
@@ -307,15 +342,7 @@ def _unread(sources: KernelSources, design: KernelDesign, ports: KernelPorts, ru
     taken, ties = (run.taken, run.ties or {}) if run else (set(), {})
     notes = [f"output {port.name} ({port.width} bits) goes nowhere" for port in ports.outputs if port.name not in taken]
     notes += sideband_notes(ports.streams, ties)
-    notes += [
-        f"input {port.name} is an argument: it is given what stands in a register"
-        for port in (run.scalars if run else ())
-    ]
-    notes += [
-        f"output {port.name} is a result: a register holds what it was "
-        + (f"when {valid} said so" if valid else "at the end")
-        for port, valid in (run.results if run else ())
-    ]
+    notes += run.notes() if run else []
     if design.unread:
         names = ", ".join(path.name for path in design.unread)
         notes.append(f"{names}: passed over; they cannot be read, and the kernel does not need them")
@@ -357,6 +384,12 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             run = find_stream_run(trial, pointers, kernel.streams, values)
         else:
             run = find_run(trial, pointers, values)
+    if run.astray is not None and not pointers:
+        raise InvalidRequest(
+            f"{kernel.design.top} asks for memory at {run.astray:#x}, an address of its own that no argument gives:"
+            " give its pointers registers (m_axi with offset=slave)",
+            field="source",
+        )
     if len(pointers) > MOST_BUFFERS:
         raise InvalidRequest(
             f"{kernel.design.top} asks for memory at {len(pointers)} arguments; a slot grants {MOST_BUFFERS} buffers at"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -41,6 +41,8 @@ _TYPES = (
 )
 BENCH = Path(__file__).with_name("bench.py")
 """The bench of a kernel called skeleton."""
+_ROLES = {"r": "input", "w": "output", "rw": "update"}
+"""What a buffer is to the application, by what the kernel does there."""
 _BY_WIDTH = {8: "u1", 16: "<u2", 32: "<u4", 64: "<u8"}
 
 
@@ -221,7 +223,7 @@ def _doubts(argument: KernelArgument, touched: Touched) -> list[str]:
     if not touched.read and not touched.written:
         return [f"{argument.name} is an address by its type, and nothing was asked for there: taken to be read"]
     if touched.read and touched.written:
-        return [f"{argument.name} is read and written: as an output, it begins with zeros"]
+        return [f"{argument.name} is read and written: it is given, and handed back as the kernel left it"]
     return []
 
 
@@ -294,9 +296,21 @@ def _hardware(kernel: ImportedKernel, root: Path) -> dict[str, str | bytes]:
         **{f"{block}/rtl/{path.name}": _copy(path) for path in files},
         **{f"{block}/rtl/{part.name}.sv": float_text(part, _stub_ports(kernel, part.name)) for part in kernel.floats},
         f"{block}/rtl/{name}_slot.sv": slot_top(
-            name, design.top, kernel.ports, kernel.bundles, stubs, kernel.run, kernel.arrays
+            name,
+            " ".join([design.top, *_parameters(design.parameters)]),
+            kernel.ports,
+            kernel.bundles,
+            stubs,
+            kernel.run,
+            kernel.arrays,
         ),
     }
+
+
+def _parameters(given: Sequence[tuple[str, int]]) -> Iterator[str]:
+    """How an instance says what its parameters are set to."""
+    if given:
+        yield "#(" + ", ".join(f".{name}({value})" for name, value in given) + ")"
 
 
 def _copy(path: Path) -> str | bytes:
@@ -353,7 +367,7 @@ def _application(kernel: ImportedKernel) -> str:
         if argument.fixed:
             continue
         if argument.pointer:
-            role, size = "input" if argument.access == "r" else "output", argument.bytes
+            role, size = _ROLES[argument.access], argument.bytes
         else:
             given = "input" if argument.element_bits else "constant"
             role, size = "output" if argument.output else given, scalar_bytes(argument.width)

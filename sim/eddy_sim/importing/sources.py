@@ -57,18 +57,22 @@ class KernelSources:
     scripts: tuple[Path, ...]
 
 
-def find_sources(given: Path) -> KernelSources:
+def find_sources(given: Path, top: str = "") -> KernelSources:
     """The files of a kernel in a folder, or in the folder of a file.
+
+    Args:
+        given: The folder or file; of a project of Vivado, which holds the exports of several, that of its own is taken.
+        top: Name of the kernel's top, or "".
 
     Raises:
         NotFound: There is no such folder or file.
-        InvalidRequest: It holds no Verilog; says what it holds and what to do.
+        InvalidRequest: It holds no Verilog, or several kernels; says what it holds and what to do.
     """
     if not given.exists():
         raise NotFound(f"there is no {given}", field="source")
     given = _unpacked(given)
     home = given.resolve() if given.is_dir() else given.resolve().parent
-    folder = next((home / each for each in EXPORTED if (home / each).is_dir()), None) or _below(home) or home
+    folder = next((home / each for each in EXPORTED if (home / each).is_dir()), None) or _below(home, top) or home
     files = [given.resolve()] if given.is_file() else _files(folder)
     verilog = tuple(file for file in files if file.suffix in SOURCE_SUFFIXES)
     vhdl = tuple(file for file in _files(home) if file.suffix in VHDL_SUFFIXES)
@@ -86,7 +90,7 @@ def find_sources(given: Path) -> KernelSources:
         folder,
         verilog,
         tuple(file for file in beside if file.suffix in HEADER_SUFFIXES),
-        tuple(file for file in beside if file.suffix in DATA_SUFFIXES),
+        tuple(file for file in beside if file.suffix in DATA_SUFFIXES) + _data_elsewhere(home, folder),
         vhdl,
         tuple(sorted(path for pattern in ABOUT for path in home.rglob(pattern))),
         tuple(sorted(home.rglob("*_ip.tcl"))),
@@ -120,15 +124,45 @@ def _unpacked(given: Path) -> Path:
     return folder
 
 
-def _below(home: Path) -> Path | None:
-    """Where the one export is that a folder holds, a few folders down."""
+def _below(home: Path, top: str) -> Path | None:
+    """Where the one export is that a folder holds, a few folders down: that of the top, where there are several."""
     found = [
         (len(path.relative_to(home).parts) - each.count("/"), number, str(path))
         for number, each in enumerate(EXPORTED)
         for path in home.glob(f"**/{each}")
-        if path.is_dir()
+        if path.is_dir() and path.resolve().is_relative_to(home)
     ]
-    return Path(min(found)[2]) if found else None
+    if not found:
+        return None
+    tops = {place: _export_tops(Path(place)) for _, _, place in found}
+    named = [each for each in found if top in tops[each[2]]] if top else [each for each in found if tops[each[2]]]
+    held = sorted(set().union(*tops.values()))
+    if not named and top and held:
+        raise InvalidRequest(f"{home} holds no export of {top}", field="top", allowed=held)
+    if len(held) > 1 and not top and {*tops[min(named)[2]]} != {*held}:
+        raise InvalidRequest(
+            f"{home} holds exports of {len(held)} kernels; say which with --top", field="top", allowed=held
+        )
+    return Path(min(named or found)[2])
+
+
+def _export_tops(folder: Path) -> set[str]:
+    """Kernels of which a folder is an export: sources that others' names begin with, beside a decoder or a port."""
+    stems = {path.stem for path in folder.glob("*.v")}
+    return {
+        stem
+        for stem in stems
+        if any(other.endswith(("_s_axi", "_m_axi")) and other.startswith(f"{stem}_") for other in stems)
+        and not any(other != stem and stem.startswith(f"{other}_") for other in stems)
+    }
+
+
+def _data_elsewhere(home: Path, folder: Path) -> tuple[Path, ...]:
+    """Data files beside the export: Vivado puts those of a project's blocks where their instances are."""
+    if folder == home:
+        return ()
+    found = (path for suffix in DATA_SUFFIXES for path in home.rglob(f"*{suffix}"))
+    return tuple(sorted(path for path in found if path.is_file() and path.resolve().is_relative_to(home)))
 
 
 def _files(folder: Path) -> list[Path]:

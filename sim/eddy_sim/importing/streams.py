@@ -146,6 +146,18 @@ def stream_refusals(found: Sequence[StreamInterface]) -> Iterator[str]:
             yield f"{stream.prefix} has no TREADY, so that beats would be lost; give it one"
 
 
+class StreamsStuck(InvalidRequest):
+    """A trial whose streams do not come to their end.
+
+    Attributes:
+        waits: Whether nothing moved any more; else it went on, and amiss.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message, field="set")
+        self.waits = bool(status & (UNTAKEN | UNENDED | UNDONE))
+
+
 # The trial ------------------------------------------------------------------------------------------------------------
 
 
@@ -174,11 +186,11 @@ def find_stream_run(
     if run.status >> kernel_run.STATUS_OVERLONG.low:
         said = "; ".join(causes(run.status, streams))
         came = ", ".join(f"{each.name} {run.results[each.length_name]}" for each in streams if each.outward)
-        raise InvalidRequest(
+        raise StreamsStuck(
             f"its trial does not end well: {said}. Bytes that came: {came or 'none'}. Say how much it takes and sends,"
             " as --set NAME_bytes=N, what ends a stream, as --ends NAME=tlast|length, or that it takes longer, as"
             " --stall-cycles N",
-            field="set",
+            run.status,
         )
     sizes = {
         each.bytes_name: -(-run.results[each.length_name] // each.beat_bytes) * each.beat_bytes

@@ -58,7 +58,7 @@ def slot_top(
 
     Args:
         name: Of the module; the top is `<name>_slot`.
-        kernel: The kernel's own top.
+        kernel: The kernel's own top, with its parameters behind it where they are set.
         ports: Its ports.
         bundles: Its register bundles, the one with AP_CTRL first.
         stubs: Names and ports of modules that only watch, for which empty ones stand in.

@@ -6,7 +6,9 @@ The bus models are cocotbext-axi's; what is added is what a slot needs: windows,
 
 from __future__ import annotations
 
+import itertools
 import logging
+import math
 import random
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -71,9 +73,18 @@ class Memory:
 
 def pauses(seed: int, chance: float) -> Iterator[bool]:
     """Pause with a probability, cycle by cycle."""
+    return itertools.chain.from_iterable(itertools.repeat(*each) for each in spells(seed, chance))
+
+
+def spells(seed: int, chance: float) -> Iterator[tuple[bool, int]]:
+    """Pause with a probability in each cycle: for how many cycles it does, or does not, in turns."""
     generator = random.Random(seed)
+    paused = generator.random() < chance
     while True:
-        yield generator.random() < chance
+        # As many cycles as a throw for each would give, which a simulator need not be woken for.
+        stays = min(max(chance if paused else 1 - chance, 1e-9), 1 - 1e-9)
+        yield paused, 1 + int(math.log(1 - generator.random()) / math.log(stays))
+        paused = not paused
 
 
 @dataclass
@@ -90,6 +101,7 @@ class Harness:
     dut: Any
     manifest: ModuleManifest
     memory: Memory = field(default_factory=Memory)
+    _pausing: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         logging.getLogger("cocotb").setLevel(logging.WARNING)
@@ -121,18 +133,23 @@ class Harness:
             *(self.registers.write_if.b_channel, self.registers.read_if.ar_channel),
             self.registers.read_if.r_channel,
         )
+        while self._pausing:
+            self._pausing.pop().cancel()
         for i, channel in enumerate(channels):
+            channel.pause = False
             if chance:
-                channel.set_pause_generator(pauses(seed * 16 + i, chance))
-            else:
-                channel.clear_pause_generator()
-                channel.pause = False
+                self._pausing.append(cocotb.start_soon(self._pause(channel, seed * 16 + i, chance)))
+
+    async def _pause(self, channel: Any, seed: int, chance: float) -> None:
+        for paused, cycles in spells(seed, chance):
+            channel.pause = paused
+            await ClockCycles(self.dut.clk_i, cycles)
 
     def pause_writes(self, chance: float, seed: int = 1) -> None:
         """Pause memory's write side alone: what is read piles up inside the module, until its core is held up too."""
         self.pause(0.0)
         for i, channel in enumerate((self.slave.write_if.aw_channel, self.slave.write_if.w_channel)):
-            channel.set_pause_generator(pauses(seed * 16 + i, chance))
+            self._pausing.append(cocotb.start_soon(self._pause(channel, seed * 16 + i, chance)))
 
     async def read(self, offset: int) -> int:
         """Read a register."""

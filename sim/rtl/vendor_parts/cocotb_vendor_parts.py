@@ -209,3 +209,54 @@ async def fifos_keep_order_and_count(dut: Any) -> None:
             coming.appendleft(None)
         await FallingEdge(dut.clk_i)
     assert seen > 2000
+
+
+@cocotb.test()
+async def fifos_of_beats_keep_what_goes_beside_them_and_packets_whole(dut: Any) -> None:
+    """Packets are shorter than the FIFO, but one in a while, which goes before its end has come."""
+    rng = random.Random(6)
+    Clock(dut.clk_i, 10, "ns").start()
+    dut.rst_i.value, dut.beat_valid_i.value, dut.out_ready_i.value = 1, 0, 0
+    await ClockCycles(dut.clk_i, 3)
+    await FallingEdge(dut.clk_i)
+    dut.rst_i.value = 0
+    await ClockCycles(dut.clk_i, 2)
+    await FallingEdge(dut.clk_i)
+    held: list[deque[tuple[int, int]]] = [deque(), deque()]
+    offered, left, began, early = 0, 3, False, 0
+    for cycle in range(6000):
+        eager = 0.9 if cycle // 500 % 2 else 0.3
+        valid = bool(offered) or rng.random() < 1 - eager / 2
+        if valid and not offered:
+            left -= 1
+            last = left == 0
+            offered = rng.getrandbits(30) & ~(1 << 20) | last << 20 | 1 << 30
+            left = left or rng.choice([1, 2, 5, 9, 15, 40])
+        ready = rng.getrandbits(2) if rng.random() < eager else 0
+        dut.beat_valid_i.value, dut.beat_i.value, dut.out_ready_i.value = valid, offered & (1 << 30) - 1, ready
+        await Timer(1, "ns")
+        # Both take a beat in the same cycle, or neither is offered it again.
+        takes = int(dut.beat_ready_o.value)
+        shown = int(dut.out_valid_o.value)
+        beats = int(dut.out_o.value)
+        for k in range(2):
+            assert int(dut.out_count_o.value) >> 5 * k & 31 == len(held[k])
+            assert takes >> k & 1 == (len(held[k]) < 16)
+            if not shown >> k & 1:
+                continue
+            beat, at = held[k][0]
+            assert beats >> 30 * k & (1 << 30) - 1 == beat
+            assert at < cycle - 1, "a beat came sooner than two cycles after it was taken"
+            whole = any(each >> 20 & 1 for each, _ in held[k])
+            if k and not whole:
+                assert began or len(held[k]) == 16, "a packet that is not whole came from a FIFO that is not full"
+                began, early = True, early + 1
+            if ready >> k & 1:
+                began = began and not (k and beat >> 20 & 1)
+                held[k].popleft()
+        if valid and takes == 3:
+            for each in held:
+                each.append((offered & (1 << 30) - 1, cycle))
+            offered = 0
+        await FallingEdge(dut.clk_i)
+    assert early > 50

@@ -41,6 +41,13 @@ IN_MEMORIES = [
 ]
 IN_PARTS = [
     Mutation("a full FIFO that takes a word", "xpm_fifo_sync.sv", "if (put) mem_q[", "if (wr_en) mem_q["),
+    Mutation("a packet before its end", "xpm_fifo_axis.sv", "lasts_q != '0 || forced_q", "!empty"),
+    Mutation(
+        "a long packet that stays for ever", "xpm_fifo_axis.sv", "else if (full && lasts_q == '0)", "else if (1'b0)"
+    ),
+    Mutation(
+        "a beat without what goes beside it", "xpm_fifo_axis.sv", ".din({s_axis_tuser,", ".din({4'(s_axis_tlast),"
+    ),
     Mutation("less or equal without equal", "fp_model.sv", "!unordered && a <= b", "!unordered && a < b"),
     Mutation("a half that is cut off", "fp_model.sv", "(low == half && cut[0])", "1'b0"),
     Mutation("a zero without its sign", "fp_model.sv", "return 64'(sign) << (ToExp", "return 64'(1'b0) << (ToExp"),

@@ -1,13 +1,14 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Takes 64 words of 32 bits and sends their running sums, each with the upper bits of `bias` added; started and ended by ports
 // (ap_ctrl_chain). In the shape of Vitis HLS output without an s_axilite interface: a start is held until ap_ready, done until
-// ap_continue.
+// ap_continue. Two arrays have a port for each element (ap_none, ap_vld); what goes in comes out with its number in front.
 `timescale 1 ns / 1 ps
 module stream_ports (
         ap_clk, ap_rst, ap_start, ap_done, ap_continue, ap_idle, ap_ready,
         in_r_TDATA, in_r_TVALID, in_r_TREADY,
         out_r_TDATA, out_r_TVALID, out_r_TREADY,
-        bias
+        tap_1_0, tap_0_1, bias, tap_0_0, tap_1_1,
+        last_0, last_1, last_1_ap_vld, last_2, last_3, last_0_ap_vld, last_2_ap_vld, last_3_ap_vld
 );
 
 input   ap_clk;
@@ -24,6 +25,9 @@ output  [31:0] out_r_TDATA;
 output  out_r_TVALID;
 input   out_r_TREADY;
 input   [39:0] bias;
+input   [11:0] tap_0_0, tap_0_1, tap_1_0, tap_1_1;
+output  [15:0] last_0, last_1, last_2, last_3;
+output  last_0_ap_vld, last_1_ap_vld, last_2_ap_vld, last_3_ap_vld;
 
 parameter ap_ST_idle = 2'd0, ap_ST_take = 2'd1, ap_ST_send = 2'd2, ap_ST_done = 2'd3;
 
@@ -57,6 +61,11 @@ assign ap_ready = ap_CS_fsm == ap_ST_done;
 assign ap_idle = ap_CS_fsm == ap_ST_idle && !ap_start;
 assign in_r_TREADY = ap_CS_fsm == ap_ST_take;
 assign out_r_TDATA = sum + bias[39:8];
+assign last_0 = {4'd0, tap_0_0};
+assign last_1 = {4'd1, tap_0_1};
+assign last_2 = {4'd2, tap_1_0};
+assign last_3 = {4'd3, tap_1_1};
+assign {last_0_ap_vld, last_1_ap_vld, last_2_ap_vld, last_3_ap_vld} = {4{ap_done}};
 assign out_r_TVALID = ap_CS_fsm == ap_ST_send;
 
 endmodule

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
 from eddy_sim.tools.products import ROOT
 from system.jobs.import_kit import ImportedJobs, import_into
@@ -48,5 +49,27 @@ def test_an_imported_kernel_runs_tenants_jobs(imported: Path, monkeypatch: pytes
             assert not got[:, n:].any()
             assert jobs.output(record, "ap_return").tolist() == [int(each.astype("u8").sum()) for each in sums]
             assert jobs.output(record, "peak").tolist() == [int((item[:n] & 0xFFFF).max()) for item in items]
+    finally:
+        jobs.board.release()
+
+
+def test_a_buffer_that_is_updated_where_it_lies_is_given_and_handed_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each item's own, whatever the one before it left; a job without it is refused."""
+    monkeypatch.chdir(ROOT)
+    said = import_into(tmp_path, "hls_update", [str(ROOT / "tests" / "kernels" / "hls_update"), "--type", "data=<u4"])
+    assert "data: buffer of 64 bytes (<u4), rw; 64 bits at 0x10" in said
+    jobs = ImportedJobs(tmp_path, "hls_update", monkeypatch)
+    try:
+        rng = np.random.default_rng(5)
+        items = [rng.integers(0, 1 << 32, 16, dtype="u4") for _ in range(3)]
+        for _ in range(2):
+            record = jobs.run({"data": items}, step=7, n=12)
+            assert record.state is JobState.SUCCEEDED, record.detail
+            wanted = [np.concatenate([item[:12] + np.uint32(7), item[12:]]) for item in items]
+            assert jobs.output(record, "data").tobytes() == b"".join(each.tobytes() for each in wanted)
+        with pytest.raises(InvalidRequest, match="the input 'data' is missing"):
+            jobs.run({})
     finally:
         jobs.board.release()

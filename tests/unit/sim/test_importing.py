@@ -225,6 +225,34 @@ def test_of_a_project_the_export_is_read_and_not_what_vivado_made_of_it(tmp_path
     assert find_sources(tmp_path).verilog == (build / "verilog.v",)
 
 
+def exported(folder: Path, top: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / f"{top}.v").write_text(
+        f"module {top} (input ap_clk, output [7:0] y);\nreg [7:0] y;\nreg [7:0] rom [0:3];\n"
+        f'initial $readmemh("./{top}_rom.dat", rom);\nalways @(posedge ap_clk) y <= rom[0];\nendmodule\n'
+    )
+    (folder / f"{top}_control_s_axi.v").write_text(f"module {top}_control_s_axi; endmodule\n")
+
+
+def test_of_a_project_the_kernel_that_is_named_is_read_with_its_data(tmp_path: Path) -> None:
+    """Vivado puts sources under `ipshared`, each block's by themselves, and data files beside a block's instance."""
+    shared, instance = (tmp_path / f"p.gen/sources_1/bd/d/{each}" for each in ("ipshared", "ip/d_b_0"))
+    exported(shared / "11/hdl/verilog", "a")
+    exported(shared / "22/hdl/verilog", "b")
+    exported(instance / "hdl/verilog/copy/hdl/verilog", "b")
+    (shared / "33/hdl/verilog").mkdir(parents=True)
+    (shared / "33/hdl/verilog/axi_thing.v").write_text("module axi_thing; endmodule\n")
+    (instance / "b_rom.dat").write_text("00\n")
+    (instance / "stray.dat").symlink_to("/etc/hostname")
+    design = read_design(find_sources(tmp_path, "b"), "b")
+    assert design.files == ((shared / "22/hdl/verilog/b.v").resolve(),)
+    assert design.data == ((instance / "b_rom.dat").resolve(),)
+    with pytest.raises(InvalidRequest, match="holds exports of 2 kernels; say which with --top"):
+        find_sources(tmp_path)
+    with pytest.raises(InvalidRequest, match="holds no export of c"):
+        find_sources(tmp_path, "c")
+
+
 def test_the_command_refuses_in_json_and_writes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "kernel"
     folder.mkdir()
@@ -251,6 +279,19 @@ def test_sources_are_read_as_synthesizers_read_them(tmp_path: Path) -> None:
     assert design.missing == ()
 
 
+def test_parameters_of_the_top_are_set(tmp_path: Path) -> None:
+    ports = "output m_axi_arvalid, output [W-1:0] m_axi_araddr, input [31:0] m_axi_rdata"
+    (tmp_path / "k.v").write_text(f"module k #(parameter W = 16, localparam L = 2) (input clk, {ports});\nendmodule\n")
+    sources = find_sources(tmp_path)
+    assert [port.width for port in read_design(sources).ports if port.name == "m_axi_araddr"] == [16]
+    design = read_design(sources, None, {"W": 40})
+    assert [port.width for port in design.ports if port.name == "m_axi_araddr"] == [40]
+    assert design.parameters == (("W", 40),)
+    for name in ("L", "W=1,.X", "w"):
+        with pytest.raises(InvalidRequest, match="k has no parameter"):
+            read_design(sources, None, {name: 40})
+
+
 def port(name: str, width: int = 1) -> TopPort:
     return TopPort(name.lstrip(">"), name.startswith(">"), width)
 
@@ -262,8 +303,11 @@ def port(name: str, width: int = 1) -> TopPort:
         (">io_mem_ar_valid", ">io_mem_ar_bits_addr", "io_mem_r_bits_data", ">io_mem_ar_bits_len"),
         (">io_mem_ar_valid", ">io_mem_ar_payload_addr", "io_mem_r_payload_data", ">io_mem_ar_payload_len"),
         (">m00_axi_arvalid_o", ">m00_axi_araddr_o", "m00_axi_rdata_i", ">m00_axi_arlen_o"),
+        (">m_axi_input_r_ARVALID", ">m_axi_input_r_ARADDR", "m_axi_input_r_RDATA", ">m_axi_input_r_ARLEN"),
+        (">m_axi_ar_ARVALID", ">m_axi_ar_ARADDR", "m_axi_ar_RDATA", ">m_axi_ar_ARLEN"),
+        (">io_mem_ar_arvalid", ">io_mem_ar_araddr", "io_mem_r_rdata", ">io_mem_ar_arlen"),
     ],
-    ids=["hls", "chisel", "spinal", "suffixes"],
+    ids=["hls", "chisel", "spinal", "suffixes", "input_r", "named as a channel", "channel twice"],
 )
 def test_interfaces_are_told_by_names(names: tuple[str, ...]) -> None:
     valid, address, data, length = names

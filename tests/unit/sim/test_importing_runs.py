@@ -91,7 +91,7 @@ def test_each_kind_of_control_is_planned() -> None:
     own = RegisterBundle([KernelRegister("n", 0x10, 32)], start=True, chain=True)
     by_own = planned(ports(*flow, *control), {"s_axi_c": own})
     assert (by_own.kind, by_own.pokes, by_own.chain, by_own.reset_at_start) == ("registers", True, True, False)
-    assert list(by_own.scalar_registers()) == [("gain", 0x300, 8, False)]
+    assert list(by_own.scalar_registers()) == [("gain", 0x300, 8, False, 0)]
     by_ports = planned(ports(*flow, "ap_start", ">ap_done", ">ap_ready", "ap_continue"))
     assert (by_ports.kind, by_ports.ready, by_ports.goes_on) == ("ports", "ap_ready", "ap_continue")
     assert by_ports.reset_at_start
@@ -114,12 +114,12 @@ def test_ports_without_an_interface_are_arguments_and_results() -> None:
     assert needs_run(ports(*control), own, "")
     run = planned(ports(*control), own)
     assert list(run.scalar_registers()) == [
-        ("x", 0x300, 32, False), ("y", 0x304, 40, True), ("level", 0x30C, 3, True)
+        ("x", 0x300, 32, False, 0), ("y", 0x304, 40, True, 0), ("level", 0x30C, 3, True, 0)
     ]  # fmt: skip
     assert [(port.name, valid) for port, valid in run.results] == [("y", "y_ap_vld"), ("level", "")]
     # An output that nobody needs is no reason to leave the kernel's own control.
     assert not needs_run(ports(*lite("s_axi_c"), ">interrupt", ">level:3"), own, "")
-    taken = planned(ports("ap_start", ">ap_done", "clk", "x:8", "x_ap_vld", ">wide:3000", ">ap_return:16"))
+    taken = planned(ports("ap_start", ">ap_done", "clk", "x:8", "x_ap_vld", ">wide:33000", ">ap_return:16"))
     assert [port.name for port, _ in taken.results] == ["ap_return"], "what there are no registers for stays open"
 
 
@@ -234,7 +234,19 @@ def test_ports_start_and_end_a_kernel_whose_length_the_trial_finds(tmp_path: Pat
     """What stands in registers for an input without an interface, of 40 bits, reaches it."""
     kernel = import_kernel(KERNELS / "stream_ports", KernelChoices(values={"in_bytes": 256}, stall_cycles=500))
     given = {argument.name: (argument.bytes or argument.value) for argument in kernel.arguments}
-    assert given == {"in": 256, "in_bytes": 256, "out": 256, "out_bytes": 256, "out_length": 0, "bias": 16}
+    assert given == {
+        "in": 256,
+        "in_bytes": 256,
+        "out": 256,
+        "out_bytes": 256,
+        "out_length": 0,
+        "bias": 16,
+        "tap": 16,
+        "last": 0,
+    }
+    arrays = {argument.name: argument.element_bits for argument in kernel.arguments if argument.element_bits}
+    assert arrays == {"tap": 32, "last": 32}
+    assert "ports tap_0_0 to tap_1_1 are an argument: it is given what stands in a register" in kernel.notes
     path = written(kernel, tmp_path)
     manifest = load_module_manifest(path)
     port = Port(ModuleInstance(Model(build_checked(path)[0])))
@@ -243,7 +255,11 @@ def test_ports_start_and_end_a_kernel_whose_length_the_trial_finds(tmp_path: Pat
         memory.load(0x1000, b"".join(value.to_bytes(4, "little") for value in range(1, 65)))
         port.reset(8, memory)
         sizes = {"in_bytes": 256, "out_bytes": 256}
-        assert work.run(port, manifest, {"in": 0x1000, "out": 0x2000, "bias": bias, **sizes}, 5000)
+        taps = sum((0x111 * n + bias % 7) << 32 * n for n in range(4))
+        assert work.run(port, manifest, {"in": 0x1000, "out": 0x2000, "bias": bias, "tap": taps, **sizes}, 5000)
+        (last,) = (each for each in manifest.results() if each.name == "last")
+        left = [port.read(last.offset + 4 * n) for n in range(4)]
+        assert left == [n << 12 | 0x111 * n + bias % 7 for n in range(4)]
         sums = [(n * (n + 1) // 2 + (bias >> 8)) & 0xFFFF_FFFF for n in range(1, 65)]
         got = [memory.word(0x2000 + 4 * n) >> 32 * (n % 2) & 0xFFFF_FFFF for n in range(64)]
         assert got == sums

@@ -2,7 +2,7 @@
 /// Registers for a kernel's ports that are no interface. Of inputs, words that read back what was written to them, as far as the
 /// port has bits, and stay; behind them, of outputs, words that hold what the kernel gave when it said so.
 module kernel_scalars #(
-  /// Words of inputs, and of outputs; together 1 to 256.
+  /// Words of inputs, and of outputs; together 1 to 1024.
   parameter int unsigned Words = 1,
   parameter int unsigned Results = 0,
   /// Derived: what widths take that may not be zero.
@@ -38,8 +38,8 @@ module kernel_scalars #(
   output logic [WordsWide-1:0][31:0] values_o
 );
 
-  if (Words + Results < 1 || Words + Results > 256) begin : gen_check_words
-    $fatal(1, "kernel_scalars: Words and Results must be 1 to 256 together");
+  if (Words + Results < 1 || Words + Results > 1024) begin : gen_check_words
+    $fatal(1, "kernel_scalars: Words and Results must be 1 to 1024 together");
   end
 
   logic [ResultsWide-1:0][31:0] results_q;

@@ -254,7 +254,9 @@ class Buffer(Answer):
     """A named buffer of an application."""
 
     name: str = Field(description="Unique in the application.")
-    role: BufferRole = Field(description="Filled by a submission, handed back, between tasks, or one for all items.")
+    role: BufferRole = Field(
+        description="Filled by a submission, handed back, between tasks, one for all items, or both of the first two."
+    )
     bytes: int = Field(description="Size of one item's.")
     dtype: str = Field(description="numpy's name of an element, byte order included.")
     shape: list[int] = Field(description="Shape of one item's array.")

@@ -16,8 +16,8 @@ from eddy.packages.applications import DTYPES, MAX_BUFFER_BYTES
 class BufferSubmission(Request):
     """A named buffer of an application."""
 
-    role: Literal["input", "output", "intermediate", "constant"] = Field(
-        description="Filled from a submission, handed back, between tasks, or one for all items."
+    role: Literal["input", "output", "intermediate", "constant", "update"] = Field(
+        description="Filled from a submission, handed back, between tasks, one for all items, or both of the first two."
     )
     dtype: str = Field(pattern=f"^({'|'.join(DTYPES)})$", description="numpy's name of an element.")
     shape: list[Annotated[Whole, Field(ge=1, le=MAX_BUFFER_BYTES)]] = Field(

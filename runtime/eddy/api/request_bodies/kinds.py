@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from eddy.core.applications import Application, BufferRole
+from eddy.core.applications import RETURNED, Application
 from eddy.core.errors import Conflict
 from eddy.core.records import APPLICATION, KERNEL, OPTIONS, JobRecord
 from eddy.hypervisor.jobs.work import JobKind
@@ -55,7 +55,7 @@ class ServedKind:
 def _buffers(record: JobRecord, applications: Applications) -> tuple[str, ...]:
     application = applications.get(record.application)
     buffers = application.buffers if application else ()
-    return tuple(buffer.name for buffer in buffers if buffer.role is BufferRole.OUTPUT)
+    return tuple(buffer.name for buffer in buffers if buffer.role in RETURNED)
 
 
 def _arrays(record: JobRecord, applications: Applications) -> tuple[str, ...]:

@@ -154,8 +154,8 @@ class Stream:
     slot: int
 
 
-MAX_RESULT_BYTES = 512
-"""Most bytes of one result: what lies in registers is read word by word."""
+MAX_RESULT_BYTES = 0xEF00
+"""Most bytes of one result: an array takes at most a module's own part of the window. It is read word by word."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,10 +65,14 @@ def import_module(
         Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
         typer.Option(help="ARRAY=N: how many elements a memory block has that no file tells of. May be repeated."),
     ] = None,
+    parameters: Annotated[
+        Optional[list[str]],  # noqa: UP045 (Typer on 3.10)
+        typer.Option("--parameter", help="NAME=VALUE: a parameter of the top, a whole number. May be repeated."),
+    ] = None,
     stall_cycles: Annotated[
         Optional[int],  # noqa: UP045 (Typer on 3.10)
         typer.Option(
-            help="Cycles without a move after which a run counts as stuck: 65536 with streams, else 1 << 24.",
+            help="Cycles without a move after which a run is stuck: 65536 or 1 << 22 with streams, else 1 << 24.",
             min=256,
             max=1 << 24,
         ),
@@ -96,7 +100,7 @@ def import_module(
             **{"types": _pairs(types, "type"), "registers": _pairs(registers, "register")},
             **{"ends": _pairs(ends, "ends"), "ties": _pairs(ties, "tie")},
             **{"values": _numbers(values, "set"), "packets": _numbers(packets, "packet")},
-            **{"elements": _numbers(elements, "elements")},
+            **{"elements": _numbers(elements, "elements"), "parameters": _numbers(parameters, "parameter")},
         }
         kernel = _import(source, said, as_json)
         check_name(kernel.name, tree)

@@ -96,7 +96,7 @@ def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo], most: int) -> In
     """
     import numpy as np
 
-    known = {buffer.name: buffer for buffer in buffers if buffer.role in ("input", "constant")}
+    known = {buffer.name: buffer for buffer in buffers if buffer.role in ("input", "update", "constant")}
     found: dict[str, list[Any]] = {}
     sheets: list[TileSheet] = []
     shapes: dict[str, tuple[int, ...]] = {}

@@ -25,7 +25,7 @@ ArrayId = Annotated[int, typer.Argument(metavar="ID", min=1, help="Id of the arr
 
 def array_of(client: Client, application: str, given: Inputs, **fields: Any) -> JobArray:
     """Submit a job for each item of the inputs; constants are those of all."""
-    shapes = {buffer.name: buffer.shape for buffer in client.buffers(application) if buffer.role == "input"}
+    shapes = {buffer.name: buffer.shape for buffer in client.buffers(application) if buffer.role in ("input", "update")}
     try:
         items = {name: values.reshape((-1, *shapes[name])) for name, values in given.arrays.items() if name in shapes}
     except ValueError as failure:

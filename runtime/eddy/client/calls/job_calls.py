@@ -131,7 +131,7 @@ class JobCalls(Caller):
                 found[name] = arrays.read_written_array((yield from output_bytes_of(self.transport, job, name)), entry)
             return found
         for buffer in (yield from buffers_of(self.transport, shown["application"])):
-            if buffer.role == "output":
+            if buffer.role in ("output", "update"):
                 data = yield from output_bytes_of(self.transport, job, buffer.name)
                 found[buffer.name] = arrays.output(data, buffer, shown["batch"])
         return found

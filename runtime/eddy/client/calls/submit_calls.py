@@ -181,7 +181,9 @@ def payloads_of(
     payloads: list[dict[str, list[bytes]]] = []
     for inputs in jobs:
         if not isinstance(inputs, Mapping):
-            takes = ", ".join(f"{name!r}: array" for name, buffer in known.items() if buffer.role == "input")
+            takes = ", ".join(
+                f"{name!r}: array" for name, buffer in known.items() if buffer.role in ("input", "update")
+            )
             message = f"The inputs are {type(inputs).__name__}; give arrays by name: {{{takes}}}."
             raise InvalidRequest(message, field="inputs")
         payload: dict[str, list[bytes]] = {}
@@ -210,7 +212,7 @@ def fields_of(payload: Mapping[str, list[bytes]], known: Mapping[str, BufferInfo
 
 def _taking(known: Mapping[str, BufferInfo], name: str) -> BufferInfo:
     """The input or constant buffer of that name."""
-    takes = [buffer.name for buffer in known.values() if buffer.role in ("input", "constant")]
+    takes = [buffer.name for buffer in known.values() if buffer.role in ("input", "update", "constant")]
     if name not in takes:
         message = f"The application has no input or constant {name!r}; it has {', '.join(takes) or 'none'}."
         raise InvalidRequest(message, field=f"inputs.{name}", allowed=takes)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from eddy.board.port.port import BoardEvent, Launch
-from eddy.core.applications import Application, BufferRole, BufferSpec
+from eddy.core.applications import GIVEN, RETURNED, Application, BufferRole, BufferSpec
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy.core.fusion import list_forms, select_form
 from eddy.core.jobs import PRIORITIES
@@ -118,7 +118,7 @@ class Admission:
         return application
 
     def _inputs(self, request: JobRequest, application: Application, store: Store) -> None:
-        inputs = {spec.name: spec for spec in application.buffers if spec.role is BufferRole.INPUT}
+        inputs = {spec.name: spec for spec in application.buffers if spec.role in GIVEN}
         _known(request.inputs, "inputs", inputs)
         for name, spec in inputs.items():
             hashes = request.inputs.get(name, ())
@@ -248,7 +248,7 @@ class ApplicationWork:
         def content(spec: BufferSpec, item: int) -> Pieces:
             if spec.role is BufferRole.CONSTANT and item == EVERY_ITEM:
                 return self._constant(spec, fetch)
-            if spec.role is not BufferRole.INPUT:
+            if spec.role not in GIVEN:
                 return ()
             hashes = self.request.inputs[spec.name]
             if len(hashes) == self.request.batch:
@@ -274,7 +274,7 @@ class ApplicationWork:
         return ((name, memory.read(name, item)) for name in self._outputs())
 
     def _outputs(self) -> list[str]:
-        return [each.name for each in self.application.buffers if each.role is BufferRole.OUTPUT]
+        return [each.name for each in self.application.buffers if each.role in RETURNED]
 
     def log(self, memory: JobMemory) -> bytes:
         """Modules print nothing."""

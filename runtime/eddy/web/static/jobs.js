@@ -156,7 +156,7 @@ async function pictures(job) {
 
 async function sheets(job) {
   const known = job.kernel ? Object.entries(job.kernel.outputs).map(([name, each]) => [name, each.dtype, each.shape, 1])
-    : ((await api.app(job.application).catch(() => null))?.buffers || []).filter((each) => each.role === "output" && each.picture)
+    : ((await api.app(job.application).catch(() => null))?.buffers || []).filter((each) => ["output", "update"].includes(each.role) && each.picture)
       .map((each) => [each.name, each.dtype, each.shape, job.batch]);
   return known.filter(([name]) => job.outputs[name])
     .map(([name, dtype, shape, items]) => [name, sheet(dtype, shape, items, job.labels[LABEL])]).filter(([, made]) => made);

@@ -42,7 +42,7 @@ export function withdraw() {
 
 const row = (id, title, ...content) => element("p", {}, element("label", { for: id }, title), ...content);
 const chosen = () => apps.find((app) => app.name === at("submit-application").value);
-const wanted = (app) => app.buffers.filter((buffer) => buffer.role === "input" || (buffer.role === "constant" && !buffer.shipped));
+const wanted = (app) => app.buffers.filter((buffer) => ["input", "update"].includes(buffer.role) || (buffer.role === "constant" && !buffer.shipped));
 const isPicture = (buffer) => buffer.role === "input" && buffer.picture;
 
 // A type as people know it: `<f4` is float32.
@@ -55,7 +55,7 @@ function fields() {
   const made = wanted(chosen()).map((buffer) => {
     const id = `submit-input-${buffer.name}`, hint = `${id}-hint`;
     const takes = isPicture(buffer) ? "A picture, .npy or raw bytes" : ".npy or raw bytes";
-    const what = `${takes}: ${buffer.shape.join(" x ")} values of ${valued(buffer.dtype)}, ${sized(buffer.bytes)}${buffer.role === "input" ? " an item" : ""}.`;
+    const what = `${takes}: ${buffer.shape.join(" x ")} values of ${valued(buffer.dtype)}, ${sized(buffer.bytes)}${buffer.role === "constant" ? "" : " an item"}.`;
     const none = isPicture(buffer) ? "Without a file: a test pattern." : "Without a file: zeros.";
     return row(id, buffer.name, element("input", { type: "file", id, "aria-describedby": hint }),
       element("span", { id: hint, class: "quiet" }, `${what} ${none}`));
