@@ -73,7 +73,9 @@ def _of_another_part(name: str, part: str, profile: Profile) -> LoadRefused:
     return LoadRefused(errno.EINVAL, message)
 
 
-def find_program(identity: bitfile.Identity, progress: Callable[[str], None]) -> tuple[ModuleManifest, Path]:
+def find_program(
+    identity: bitfile.Identity, profile: Profile, progress: Callable[[str], None]
+) -> tuple[ModuleManifest, Path]:
     """The manifest and the Verilated model of an image's module; the model is built where missing.
 
     Raises:
@@ -81,7 +83,7 @@ def find_program(identity: bitfile.Identity, progress: Callable[[str], None]) ->
     """
     try:
         module = load_module_manifest(build.manifest_path(identity.module))
-        program, build_hash = build.build_module(identity.module, progress)
+        program, build_hash = build.build_module(identity.module, progress, profile.memory_bits)
     except EddyError as error:
         raise LoadRefused(errno.EINVAL, f"module {identity.module}: {error.message}") from error
     if f"{build_hash:016x}" != identity.build:
@@ -128,7 +130,7 @@ class EngineImages:
             return ArrivedImage(None, fault=self._fault)
         try:
             identity = bitfile.identity_of(body)
-            module, program = find_program(identity, self._progress)
+            module, program = find_program(identity, self._profile, self._progress)
         except EddyError as error:
             self._progress(f"the configuration port refuses an image: {error.message}")
             return ArrivedImage(None)

@@ -41,9 +41,9 @@ def import_into(root: Path, name: str, arguments: Sequence[str]) -> str:
 
 
 class ImportedJobs:
-    """An engine on a simulated board, and one imported application."""
+    """An engine on a simulated board of a profile, and one imported application."""
 
-    def __init__(self, root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, root: Path, name: str, monkeypatch: pytest.MonkeyPatch, profile_name: str = "tiny") -> None:
         manifest = root / "bitstreams" / name / "manifest.yaml"
         built = build_folder()
         built.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ class ImportedJobs:
         (root / "build" / "sim").symlink_to(built)
         monkeypatch.setenv("EDDY_BUILD_DIR", str(root / "build"))
         monkeypatch.setattr(build, "manifest_path", lambda _: manifest)
-        profile, found = load_profile("tiny"), load_module_manifest(manifest)
+        profile, found = load_profile(profile_name), load_module_manifest(manifest)
         files = bitstreams.list_or_build(profile, found=[found])
         device = SimDevice(profile)
         folder = files.overlay.parent

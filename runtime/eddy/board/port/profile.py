@@ -19,7 +19,7 @@ import yaml
 from eddy.board.port.measured import WORD_BYTES, apply_measurements
 from eddy.board.port.port import BoardDescription
 from eddy.core.errors import InvalidRequest, NotFound
-from eddy.core.slots import Pool, SlotDescription
+from eddy.core.slots import MEMORY_BITS, Pool, SlotDescription
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,7 @@ class Profile:
         cache_bytes: Size of the cache that the slots share, in front of memory; 0 where there is none.
         memory_requests: Requests that may be with memory in each direction, of one slot and of all; a power of two.
         memory_beats: Beats that may be with memory in each direction when a further request goes.
+        memory_bits: Bits of the slots' ports to memory, and of the shell's: 64 or 128.
         configurations: What the slots of the `gpu` pool may hold together, by name: modules by slot. Empty where any
             cluster with an image for a slot may be in it.
     """
@@ -148,6 +149,7 @@ class Profile:
     cache_bytes: int = 0
     memory_requests: int = 8
     memory_beats: int = 32
+    memory_bits: int = 64
     configurations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     def description(self, shell: str, arena_bytes: int, requires_signature: bool) -> BoardDescription:
@@ -235,6 +237,7 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             cache_bytes=int(data.get("cache_bytes", 0)),
             memory_requests=int(data.get("memory_requests", 8)),
             memory_beats=int(data.get("memory_beats", 32)),
+            memory_bits=int(data.get("memory_bits", 64)),
             configurations={
                 str(each): {int(slot): str(module) for slot, module in held.items()}
                 for each, held in data.get("configurations", {}).items()
@@ -348,6 +351,18 @@ def _check(profile: Profile) -> None:
             f"profile {profile.name}: memory_beats is at least one request of 16, not {profile.memory_beats}",
             field="memory_beats",
             allowed="16 to 1024",
+        )
+    if profile.memory_bits not in MEMORY_BITS:
+        raise InvalidRequest(
+            f"profile {profile.name}: a port to memory has 64 or 128 bits, not {profile.memory_bits}",
+            field="memory_bits",
+            allowed=MEMORY_BITS,
+        )
+    if profile.memory_bits != 64 and profile.cache_bytes:
+        raise InvalidRequest(
+            f"profile {profile.name}: the cache has words of 64 bits; take cache_bytes out, or memory_bits",
+            field="cache_bytes",
+            allowed="0 with ports of 128 bits",
         )
     arena_end, dram_end = profile.arena.base + profile.arena.bytes, profile.dram.base + profile.dram.bytes
     if profile.arena.base < profile.dram.base or arena_end > dram_end:
