@@ -18,8 +18,11 @@ import pytest
 from eddy.pool.connection.tasks import ended
 from eddy.pool.jetstream.jobs import JobEntry, PoolJobs
 from eddy.pool.jetstream.link import Link, open_pool
+from eddy.pool.mirror import job_reader as job_readers
 from eddy.pool.mirror import mirror as mirrors
+from eddy.pool.mirror import projection as projections
 from eddy.pool.mirror.mirror import Mirror
+from eddy.pool.mirror.projection import REMOVED
 from eddy.pool.records.record_json import to_json
 from eddy.pool.records.records import JobPart, PoolJob
 from eddy.pool.servers.nats_server import NatsServer
@@ -183,10 +186,7 @@ def test_starts_read_what_is_new_and_marks_that_went_cost_a_few_questions(tmp_pa
 
 
 async def restarted(link: Link, server: NatsServer, meanwhile: Callable[[], object]) -> None:
-    """Have a server end in order, and come back after something was done to its files.
-
-    One without others that is killed can come back with records that had been removed, marks and all.
-    """
+    """Have a server end, and come back after something was done to its files."""
     before = link.reconnects
     server.stop()
     meanwhile()
@@ -217,6 +217,33 @@ def test_servers_that_have_less_or_other_records_are_believed(tmp_path: Path, wh
         await agrees(link, tmp_path / "heads")
 
     on_a_server(tmp_path, check)
+
+
+@pytest.mark.parametrize(("few", "marked", "went"), [(REMOVED, True, []), (REMOVED, False, [3, 4]), (1, False, [3])])
+def test_a_record_that_comes_back_with_a_server_is_seen_where_as_many_went(
+    tmp_path: Path, few: int, marked: bool, went: list[int]
+) -> None:
+    """As one without others does that is killed: what had been removed is there again, and its mark was not."""
+
+    async def check(link: Link, server: NatsServer) -> None:
+        for number in range(1, 6):
+            await link.jobs.put(str(number), to_json(PoolJob(number, "ada", {"application": "a"}, 1.0)))
+        (kept,) = server.folder.glob(f"**/streams/{BUCKET}/msgs")
+        await restarted(link, server, lambda: shutil.copytree(kept, tmp_path / "older"))
+        await agrees(link, tmp_path / "heads")
+        for number in (1, 2):
+            await link.jobs.purge(str(number)) if marked else await gone(link, number)
+        await agrees(link, tmp_path / "heads")
+        await restarted(link, server, lambda: (kept.rename(tmp_path / "lost"), (tmp_path / "older").rename(kept)))
+        for number in went:
+            await gone(link, number)
+        await agrees(link, tmp_path / "heads")
+
+    async def gone(link: Link, number: int) -> None:
+        await link.js.purge_stream(BUCKET, subject=f"$KV.eddy_jobs.{number}")
+
+    with patch.object(projections, "REMOVED", few), patch.object(job_readers, "REMOVED", few):
+        on_a_server(tmp_path, check)
 
 
 @pytest.mark.parametrize("how", ["nothing", "no data base", "cut off", "of another release"])

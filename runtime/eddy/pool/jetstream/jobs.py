@@ -325,6 +325,11 @@ class PoolJobs:
         state = (await confirm_bucket(self._link.jobs)).state
         return int(state.messages), int(state.last_seq)
 
+    async def lone_server(self) -> str:
+        """The server that alone has the records, with a new name at each start of it; "" where others have copies."""
+        replicas = (await confirm_bucket(self._link.jobs)).config.num_replicas or 1
+        return "" if replicas > 1 else str(self._link.nats._server_info.get("server_id", ""))
+
     async def keys(self) -> set[str]:
         """Of all entries, marks of removed ones included, without a look at the entries."""
         js, bucket, found = self._link.js, self._link.jobs, set[str]()

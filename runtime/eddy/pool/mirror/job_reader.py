@@ -19,7 +19,7 @@ from eddy.core.errors import StorageDamaged
 from eddy.pool.connection.tasks import ended
 from eddy.pool.jetstream.jobs import JobEntry, PoolJobs
 from eddy.pool.jetstream.link import Link
-from eddy.pool.mirror.projection import Projection, same_time
+from eddy.pool.mirror.projection import REMOVED, Projection, same_time
 
 SAVED = 500
 """Entries that are saved together while those that were there are read."""
@@ -27,6 +27,8 @@ CAUGHT_UP_S, LOOK_S = 5.0, 0.5
 """Wall seconds that what others have written may take to come here, and between two looks whether it still can."""
 LOOKS = 5
 """Times that entries are counted, before all that the servers have are listed: others may change some meanwhile."""
+AT_ONCE = 50
+"""Removed records that are asked for at once."""
 _log = structlog.get_logger("eddy.pool")
 
 
@@ -126,19 +128,41 @@ class JobReader:
                 self._hear(told)
 
     async def _see_that_none_was_removed(self) -> None:
-        """See that no record was removed of which not even the mark is left: there are as many as were read."""
+        """See that no record was removed of which not even the mark is left: there are as many as were read. A server
+        that alone had them, and was started since, may have others: killed, it brings back what was removed last."""
+        server = await self._table.lone_server()
+        may_return = self._projection.lone_server not in ("", server)
+        if (may_return and await self._read_returned()) or not await self._are_as_many():
+            await self._compare_keys()
+        self._projection.set_lone_server(server)
+
+    async def _read_returned(self) -> bool:
+        """Read removed records that are back; whether further ones may be, which were removed too long ago."""
+        removed = list(self._projection.removed)
+        for first in range(0, len(removed), AT_ONCE):
+            for told in await asyncio.gather(*map(self._table.entry, removed[first : first + AT_ONCE])):
+                if not told.gone:
+                    self._hear(told)
+        return len(removed) == REMOVED and not (await self._table.entry(removed[0])).gone
+
+    async def _compare_keys(self) -> None:
+        """List what the servers have, and forget or read what is otherwise."""
+        read, there = self._projection.keys(), await self._table.keys()
+        for key in read - there:
+            self._hear(JobEntry(key, None, 0, 0, gone=True))
+        for key in there - self._projection.keys():
+            self._hear(await self._table.entry(key))
+
+    async def _are_as_many(self) -> bool:
+        """Whether the servers have as many entries as were read."""
         for _ in range(LOOKS):
             messages, last = await self._table.state()
             await self._reach(last)
             if self._revision <= last and self._projection.count_entries() > messages:
                 await self._drop_marks()
             if self._revision <= last and self._projection.count_entries() == messages:
-                return
-        read, there = self._projection.keys(), await self._table.keys()
-        for key in read - there:
-            self._hear(JobEntry(key, None, 0, 0, gone=True))
-        for key in there - self._projection.keys():
-            self._hear(await self._table.entry(key))
+                return True
+        return False
 
     async def _drop_marks(self) -> None:
         """Forget marks that the head that leads took away, the oldest first."""

@@ -115,6 +115,7 @@ class OpenJobs(Mapping[int, PoolJob]):
     def add_record(self, job: PoolJob) -> None:
         """A job is new, or changed; one that has ended is kept no longer."""
         before = self._jobs.pop(job.id, None)
+        self.failed.discard(job.id)  # it may have another end, of servers that lost the first
         if before is not None:
             self._unfile(before)
         elif job.late_end and job.deadline_s is not None and not job.is_ended:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,8 @@ FORMAT = f"1.{len(MIGRATIONS)}"
 """Of the file: one of another is made again."""
 MOST_FILES = 64
 """Heads of one folder that have a file each; a further one keeps what it reads in memory."""
+REMOVED = 1000
+"""Keys that are kept of records that were removed last: a killed server forgets removals of its last minutes."""
 _SCHEMA = f"""
     CREATE TABLE pool_entry (
         key TEXT PRIMARY KEY,
@@ -91,23 +94,32 @@ class Projection:
 
     Attributes:
         damaged: Whether the file was found to be; it is of no use then until it is made again.
+        removed: Keys of the records that were removed last, in that order.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._path: Path | None = None
         self.damaged, self._kept = False, dict[str, KeptUsage]()
+        self._db = self._open(folder)
+        self.removed = self._read_removed()
+
+    def _open(self, folder: Path | None) -> sqlite3.Connection:
         for number in range(MOST_FILES if folder is not None else 0):
             assert folder is not None
             path = folder / f"jobs-{number}.sqlite3"
             try:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._db, self._path = _opened(path), path
-                return
+                opened, self._path = _opened(path), path
+                return opened
             except (OSError, sqlite3.DatabaseError) as wrong:
                 if not _is_locked(wrong):
                     _log.warning("what this head reads is not kept on its disk", file=str(path), error=str(wrong))
                     break
-        self._db = _opened(None)
+        return _opened(None)
+
+    def _read_removed(self) -> deque[str]:
+        rows = self._rows("SELECT value FROM meta WHERE key = 'removed'")
+        return deque(json.loads(rows[0][0]) if rows else (), maxlen=REMOVED)
 
     def make_again(self) -> None:
         """Begin with an empty file; in memory, where the disk takes none."""
@@ -120,6 +132,7 @@ class Projection:
             _log.warning("what this head reads is not kept on its disk", file=str(self._path), error=str(wrong))
             self._path, self._db = None, _opened(None)
         self.damaged = False
+        self.removed.clear()
 
     def close(self) -> None:
         """Save, and let another head have the file."""
@@ -130,7 +143,11 @@ class Projection:
     def save(self) -> None:
         """What was put in is kept from now on."""
         if self._db.in_transaction:
+            self._set("removed", json.dumps(list(self.removed)))
             self._rows("COMMIT")
+
+    def _set(self, name: str, value: str) -> None:
+        self._rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
         """The rows of a query.
@@ -169,6 +186,8 @@ class Projection:
             self._rows("BEGIN")
         self._enter(told)
         if (job := told.job) is None:
+            if told.gone:
+                self.removed.append(told.key)
             if told.number is not None:
                 self.forget(told.number)
             return ()
@@ -201,14 +220,14 @@ class Projection:
                 self._rows(_WEIGH, (row["tenant"], -row["size_bytes"]))
 
     def _list(self, job: PoolJob, record: str) -> bool:
-        """List a job; false where it had ended before, and has."""
-        rows = self._rows("SELECT final, snapshot FROM job WHERE id = ?", (job.id,))
+        """List a job; false where it had ended before, and has, as the same."""
+        rows = self._rows("SELECT state, final, snapshot FROM job WHERE id = ?", (job.id,))
         spent = json.dumps(spent_to_json(job))
         self._spend(job.tenant, rows[0]["snapshot"] if rows else "{}", spent)
         ended_us = None if job.ended_unix_s is None else microseconds(job.ended_unix_s)
         if rows:
             self._rows(_CHANGED, (job.state, job.is_ended, record, spent, ended_us, job.id))
-            return not (rows[0]["final"] and job.is_ended)
+            return not (rows[0]["final"] and job.is_ended and rows[0]["state"] == job.state)
         submitted_us, array = microseconds(job.submitted_unix_s), None if job.array is None else job.array.id
         row = job.id, job.tenant, job.state, job.is_ended, record, spent, submitted_us, job.work, ended_us, array
         self._rows(_PUT, row)
@@ -256,6 +275,15 @@ class Projection:
         """Keys and revisions of the marks of removed entries, oldest first."""
         query = "SELECT key, revision FROM pool_entry WHERE tenant IS NULL AND mark = 1 ORDER BY revision"
         return [(str(row["key"]), int(row["revision"])) for row in self._rows(query)]
+
+    @property
+    def lone_server(self) -> str:
+        """The server that had all records when they were settled last (`PoolJobs.lone_server`)."""
+        return next((str(row[0]) for row in self._rows("SELECT value FROM meta WHERE key = 'lone_server'")), "")
+
+    def set_lone_server(self, server: str) -> None:
+        """Keep which it is."""
+        self._set("lone_server", server)
 
     # Jobs
 

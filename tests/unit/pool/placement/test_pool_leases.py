@@ -96,11 +96,15 @@ def test_parts_are_learned_once_and_by_the_kind_of_their_board_whichever_is_told
             yield JobEntry("1", told, revision, 0, to_json(told))
         yield None
 
+    async def lone_server() -> str:
+        return ""
+
     async def state() -> tuple[int, int]:
         return 1, 9
 
     mirror.reader._table.following = following  # type: ignore[method-assign, assignment]
     mirror.reader._table.state = state  # type: ignore[method-assign]
+    mirror.reader._table.lone_server = lone_server  # type: ignore[method-assign]
 
     async def play() -> None:
         jobs = asyncio.ensure_future(mirror._jobs())

@@ -7,11 +7,16 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from eddy.core.submission_options import ArrayPlace, Condition, Predecessor
+from eddy.pool.jetstream.jobs import JobEntry
 from eddy.pool.mirror.job_inputs import InputLocations
+from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.mirror.open_jobs import OpenJobs
+from eddy.pool.records.record_json import to_json
 from eddy.pool.records.records import CANCELLED, FAILED, FINAL, QUEUED, RUNNING, SUCCEEDED, PoolJob
 
 WEIGHTS = {"ada": 3.0, "grace": 0.5}
@@ -192,3 +197,18 @@ def test_inputs_are_there_until_a_board_may_have_lost_them() -> None:
     assert there.inputs_by_board([both]) == {"x": {("ada", "t")}, "y": {("ada", "s")}}
     there.record_sent("x", job(4, "v"))
     assert there.inputs_by_board([both]) == {"x": {("ada", "t")}}, "of more than so many, the first is forgotten"
+
+
+@pytest.mark.parametrize("ends", [(SUCCEEDED, FAILED), (FAILED, SUCCEEDED)])
+def test_another_end_of_a_job_counts_where_the_servers_lost_the_first(ends: tuple[str, str]) -> None:
+    """A job that another waits for has a second end in servers that were put back to before the first."""
+    link: Any = SimpleNamespace(reconnects=0)
+    mirror = Mirror(link, "head")
+    first = PoolJob(1, "ada", {"application": "a"}, 1.0)
+    second = PoolJob(2, "ada", {"application": "a", "after": [1]}, 1.0)
+    told = [second, *(replace(first, state=state, ended_unix_s=2.0) for state in ends)]
+    for revision, job in enumerate(told, 1):
+        mirror._heard_of_job(JobEntry(str(job.id), job, revision, revision, to_json(job)))
+    fails = ends[1] == FAILED
+    assert [each.job.id for each in mirror.jobs.jobs_to_end(0.0)] == [2] * fails
+    assert [job.id for job in mirror.jobs.placeable_jobs] == [2] * (not fails)
