@@ -19,7 +19,6 @@ class BoardExecutor:
 
     Args:
         board: The board; nobody else waits for its events meanwhile.
-        slot: The slot.
         shape: What the cluster in it is made of; its `cores` are how many run each kernel.
         first_core: The first of them.
     """

@@ -107,7 +107,6 @@ def in_a_child(act: Callable[[], None], stops: bool = False, given: str = "") ->
     Args:
         act: What the child does.
         stops: It serves until SIGTERM, which it gets after its first words on standard output.
-        given: Its standard input.
     """
     with tempfile.TemporaryFile() as into, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         into.write(given.encode())

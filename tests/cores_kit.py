@@ -111,13 +111,6 @@ def tenants(store: Store, **weights: float) -> None:
         store.tenants.put(TenantRecord(name, key_hash=name, attributes={"weight": weight}))
 
 
-def finish(engine: Engine) -> None:
-    """Run until nothing is left."""
-    while not engine.is_idle:
-        engine.step()
-    assert not engine.stalled
-
-
 def add_request(store: Store, tenant: str, count: int, name: str = "add", key: str = "") -> JobRequest:
     """A request for a kernel that adds one to each element; kernels of other names are other kernels."""
     arguments = (buffer(store, tenant, np.zeros(count, "u4")),)

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 from eddy.board.images.signing import Trust
 from eddy.board.model.model import SHELL, ModelBoard, ModelFaults
 from eddy.board.model.model_images import model_images
@@ -17,8 +18,10 @@ from eddy.board.model.model_memory import GrantedMemory
 from eddy.board.model.model_modules import Behaviour
 from eddy.board.port.port import Access, BoardDescription
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
-from eddy.core.records import JobRequest
+from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Image, Pool, SlotDescription
+from eddy.hypervisor import Hypervisor
+from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.slots.tenant_memory import arena_bytes
 from eddy.packages.modules import ArgumentRegister, ModuleKind, ModuleManifest, RegisterKind
 from eddy.store import Store
@@ -178,3 +181,18 @@ def request(
         constants={"key": put(store, tenant, KEY)},
         idempotency_key=key,
     )
+
+
+def finish(engine: Engine) -> None:
+    """Go on until nothing is left to do."""
+    while not engine.is_idle:
+        engine.step()
+    assert not engine.stalled
+
+
+async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobRecord:
+    """Wait for the end of a job; answers its record."""
+    with anyio.fail_after(180):
+        async for _ in hypervisor.following.events(record.tenant, record.id):
+            pass
+    return store.jobs.get(record.tenant, record.id)

@@ -20,18 +20,18 @@ from eddy.pool.connection.credentials import PoolAccess
 from eddy.pool.connection.tasks import ended
 from eddy.pool.head.app import create_head
 from eddy.pool.head.board_requests import BoardRequestHandler
-from eddy.pool.jetstream.blobs import MOST_BYTES, PoolBlobs
+from eddy.pool.jetstream.blobs import MAX_BYTES, PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.jetstream.naming import load_pool_numbers
 from eddy.pool.placement.leader import Leader
-from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.placement.shares import WeightRounds
 from eddy.pool.records.records import PoolJob
 from eddy.pool.routes.context import HeadParts
 from eddy.pool.servers.nats_server import NatsServer
 from fastapi import FastAPI
 from nats.aio.client import Client as Nats
-from pool_kit import WAIT_S
+from pool_kit import WAIT_S, Pool
 
 DATA = os.urandom(300_001)
 SHA = hashlib.sha256(DATA).hexdigest()
@@ -58,7 +58,7 @@ class Boards:
 
     def __init__(self, server: NatsServer, link: Link, lead: Leader, job: PoolJob, app: FastAPI) -> None:
         self.server, self.link, self.lead, self.job, self.app = server, link, lead, job, app
-        self.most_bytes = MOST_BYTES
+        self.most_bytes = MAX_BYTES
 
     def http(self) -> httpx.AsyncClient:
         """Requests to the head, wherever it is said to be."""
@@ -79,7 +79,6 @@ def with_boards(folder: Path, what: Callable[[Boards], Awaitable[None]], take_ba
 
     Args:
         folder: For what is kept.
-        what: It.
         take_back_s: Seconds for which the head leads before it takes anything from a board.
     """
 
@@ -163,3 +162,14 @@ async def all_jobs(link: Link) -> list[PoolJob]:
             if told.job is not None:
                 found.append(told.job)
     return sorted(found, key=lambda job: job.id)
+
+
+def at_the_servers(pool: Pool, what: Callable[[Link], Awaitable[None]]) -> None:
+    """Do something with a pool's servers, as a head would."""
+
+    async def go() -> None:
+        async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
+            await what(link)
+
+    with unhurried():
+        asyncio.run(go())

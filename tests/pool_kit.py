@@ -201,7 +201,6 @@ def until(done: Callable[[], object], timeout_s: float = WAIT_S, saw: Callable[[
     """Wait until something holds, which then stays so: a slow machine looks late.
 
     Args:
-        done: Whether it holds.
         timeout_s: Wall seconds to wait at most.
         saw: What there is, for the message if it does not come to hold; what `done` returned last, if left out.
     """

@@ -32,7 +32,6 @@ class Provider:
         key: Signs tokens.
         algorithm: With which; `HS256` takes the public key for a shared secret, and `none` signs nothing.
         asked: Queries of the authorization endpoint.
-        alive: Whether it answers.
     """
 
     def __init__(self) -> None:

@@ -35,11 +35,7 @@ def _ports(number: int) -> list[int]:
 
 
 class S3Server:
-    """One server, which can be killed and started again over what it keeps.
-
-    Args:
-        folder: For that.
-    """
+    """One server, which can be killed and started again over what it keeps."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -26,12 +26,7 @@ kernel void wild(global uint *x) { *(global volatile uint *)0x70000000u = 1; x[0
 
 
 class Guest:
-    """A client of one session.
-
-    Args:
-        tenant: Whose.
-        options: Of the session.
-    """
+    """A client of one session."""
 
     def __init__(self, tenant: str, options: SessionOptions | None = None) -> None:
         self.tenant, self.options = tenant, options or SessionOptions(SMALL)

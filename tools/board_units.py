@@ -53,11 +53,7 @@ def missing() -> str:
 
 
 class Machine:
-    """A machine of its own in a folder, with Eddy's environment in /opt/eddy/1.
-
-    Args:
-        root: The folder.
-    """
+    """A machine of its own in a folder, with Eddy's environment in /opt/eddy/1."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

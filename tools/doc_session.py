@@ -94,7 +94,6 @@ class Session:
 
     Args:
         folder: Where it begins.
-        environment: Its variables.
         rewrite: What is made of each command line before it is run; empty leaves it out.
     """
 

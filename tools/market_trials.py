@@ -119,7 +119,6 @@ class Tally:
     """What came of the markets of one kind.
 
     Attributes:
-        count: Markets.
         worst: Largest residual, and whose it is.
         failed: Numbers of markets whose residual is too large, or in which somebody is below its part.
         least: Least utility over entitlement of any tenant.

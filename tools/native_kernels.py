@@ -35,8 +35,6 @@ class ShippedObject:
 
     Attributes:
         folder: Where its sources are, and where its objects go.
-        sources: C files.
-        targets: Names of objects.
         math: Whether it computes with floating point, and may round as is fastest.
         hosted: Whether it uses the C library of the program that loads it.
     """

@@ -46,12 +46,9 @@ class World:
     """Boards of five kinds and jobs of twelve applications.
 
     Args:
-        boards: How many.
-        jobs: How many.
         width: Jobs a board runs at once.
         job_s: A job's mean time on a mean board, seconds.
         size_bytes: Of a job's input.
-        seed: Of everything.
     """
 
     def __init__(self, boards: int, jobs: int, width: int, job_s: float, size_bytes: int, seed: int) -> None:
@@ -114,8 +111,6 @@ class Batch:
     """Jobs run to their end, in virtual time.
 
     Args:
-        world: Boards and jobs.
-        policy: Which places.
         place_s: Time of the head for a placement.
         commit_s: The same for a part's commit; no more than one part of a job waits for it.
         heads: How many; the first leads.

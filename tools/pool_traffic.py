@@ -17,9 +17,9 @@ import httpx
 
 PIECE_BYTES, PIECE_S = 256 << 10, 0.02
 """What is sent at once, and wall seconds from one to the next."""
-MOST_BYTES = 8 << 20
+MAX_BYTES = 8 << 20
 """Of a blob."""
-MOST_KEPT = 12
+MAX_KEPT = 12
 """Blobs that are there at once."""
 PATIENCE_S = 600.0
 NOT_NOW = (500, 502, 503, 504, 507)
@@ -30,9 +30,6 @@ class Traffic(threading.Thread):
     """One tenant that puts, fetches and deletes blobs, one after another, until it is stopped.
 
     Args:
-        name: Of the tenant.
-        urls: Of the heads.
-        key: The tenant's.
         others_key: Of a tenant that has none of this.
         seed: Of what it does.
         wrong: Where it says what was wrong.
@@ -76,7 +73,7 @@ class Traffic(threading.Thread):
 
     def _act(self) -> None:
         what = self._chance.random()
-        if len(self.kept) >= MOST_KEPT or (what < 0.2 and self.kept):
+        if len(self.kept) >= MAX_KEPT or (what < 0.2 and self.kept):
             self._remove(self._chance.choice(sorted(self.kept)))
         elif what < 0.6 or not self.kept:
             self._put()
@@ -86,7 +83,7 @@ class Traffic(threading.Thread):
     def _put(self) -> None:
         seed, size = (
             self._chance.getrandbits(32),
-            self._chance.choice([1, 4_000, PIECE_BYTES, MOST_BYTES // 4, MOST_BYTES]),
+            self._chance.choice([1, 4_000, PIECE_BYTES, MAX_BYTES // 4, MAX_BYTES]),
         )
         data = random.Random(seed).randbytes(size)
         sha = hashlib.sha256(data).hexdigest()

@@ -36,7 +36,6 @@ class Result:
 
     Attributes:
         name: As marks have it.
-        command: That makes it.
         commit: With whose code it was made.
         sources: What it follows from: paths of git, `*` across folders; after `!` what is spared of them.
         hash: Of the sources at that commit.

@@ -85,10 +85,8 @@ def lines(
     """In every panel, a line for each name.
 
     Args:
-        path: Of the PNG.
         found: By panel, by name.
         labels: Of x and y.
-        title: Above all panels.
         each: Width and height of a panel.
         style: "o" marks points, "steps" draws stairs, "" neither.
         limits: Of the axes, as matplotlib has them.
@@ -125,11 +123,8 @@ def bars(
     """In every panel, for every group of bars, one for each name.
 
     Args:
-        path: Of the PNG.
         found: By panel, by name; a value for each group.
-        groups: Below the bars.
         ylabel: Of all panels.
-        title: Above them.
         each: Width and height of a panel; else by what is in it.
         values: How values are written above bars; "" for not.
     """

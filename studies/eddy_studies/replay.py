@@ -54,10 +54,6 @@ class Replayed:
     """One job, then and now.
 
     Attributes:
-        job: Its id.
-        application: Its application's name.
-        tenant: Whose it is.
-        priority: Its priority.
         response_s: From arrival to end, as recorded.
         replayed_s: The same under the other policy.
         late: Whether it missed its deadline then; None where it had none.

@@ -41,7 +41,7 @@ from eddy.hypervisor.forecast.queue import QueuePicture
 from eddy.hypervisor.forecast.simulate import QueueForecast
 from eddy.hypervisor.forecast.trial import JobTrial
 from eddy.hypervisor.forecast.waits import WaitNow
-from eddy.hypervisor.intake.admission import Admission
+from eddy.hypervisor.intake.application_jobs import Admission
 from eddy.hypervisor.intake.intake import name_array_job
 from eddy.hypervisor.sessions.launches import BuiltProgram
 from eddy.hypervisor.sessions.session import Counts, Session

@@ -44,7 +44,6 @@ class GpuHarness:
     """A board under test, its cluster loaded.
 
     Args:
-        harness: The board.
         accelerator: A module that is no cluster.
         switch: Where it is a model: which item ends with which cause.
     """

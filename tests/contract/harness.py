@@ -53,12 +53,10 @@ class Harness:
     """A board under test.
 
     Attributes:
-        board: The port.
         misload: What is wrong with the next module of a slot: ``sound``, ``hang``, ``write-outside``, ``fails`` (the
             configuration port reports an error) or ``wrong-identity``; on the RTL any fault of the simulated board.
         reconnect: The caller dies; what a new one gets.
         folder: Where the images lie; None where they are no files.
-        close: Give everything back.
     """
 
     board: BoardPort
@@ -170,7 +168,6 @@ class KernelRig:
     """A faked kernel with a boardd on it, which stays up from test to test: starting one takes seconds.
 
     Args:
-        folder: For it.
         profile: Which board; by default one whose images go through the kernel's FPGA manager.
     """
 

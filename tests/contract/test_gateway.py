@@ -56,9 +56,7 @@ class Site:
 
     Attributes:
         harness: The board as who is beside it has it.
-        folder: Of this run.
         port: Where the gateway listens.
-        process: The gateway.
     """
 
     harness: Harness

@@ -21,6 +21,7 @@ from eddy.packages.catalogue import load_catalogue
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy_sim.boards.faults import LIE, LoadFault
+from hypervisor_kit import finish
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("lies")]
 CATALOGUE = load_catalogue(Path(__file__).parents[2] / "bitstreams")
@@ -79,13 +80,6 @@ def submit(engine: Engine, store: Store, tenant: str, application: str, data: by
     sha256 = hashlib.sha256(data).hexdigest()
     store.blobs.put(tenant, sha256, data)
     return engine.intake.accept(JobRequest(tenant, application, 1, {"in": (sha256,)}, {}))
-
-
-def finish(engine: Engine) -> None:
-    """Go on until nothing is left to do."""
-    while not engine.is_idle:
-        engine.step()
-    assert not engine.stalled
 
 
 def shifted(image: bytes) -> bytes:

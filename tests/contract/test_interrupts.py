@@ -20,7 +20,7 @@ RTL = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
 LIMIT_S = 1e-2
 SLACK_S = 1e-4
 """Board time the register accesses of one look may take."""
-MOST_LOOKS = FREE_RINGS + 1 + math.ceil(math.log2(LONGEST_REST_S / FIRST_REST_S)) + LIMIT_S / LONGEST_REST_S + 2
+MAX_LOOKS = FREE_RINGS + 1 + math.ceil(math.log2(LONGEST_REST_S / FIRST_REST_S)) + LIMIT_S / LONGEST_REST_S + 2
 
 
 @pytest.fixture(params=["fake", pytest.param("rtl", marks=RTL)])
@@ -54,7 +54,7 @@ def test_an_interrupt_storm_ends_at_the_limit_after_few_looks(harness: Harness, 
     event = harness.seen[-1]
     assert (event.kind, event.cause) == (EventKind.ITEM_FAILED, Cause.TIME_LIMIT)
     assert LIMIT_S <= event.at_s - event.started_s < LIMIT_S + SLACK_S
-    assert FREE_RINGS < len(looks) <= MOST_LOOKS
+    assert FREE_RINGS < len(looks) <= MAX_LOOKS
 
 
 def test_an_end_in_the_midst_of_a_storm_is_noticed_within_the_bound(tmp_path: Path) -> None:
@@ -85,4 +85,4 @@ def test_a_cluster_that_holds_its_interrupt_keeps_its_kernels(tmp_path: Path, mo
             ("neighbour", Cause.NONE),
             ("storm", Cause.TIME_LIMIT),
         ]
-        assert len(polls) <= 2 * MOST_LOOKS
+        assert len(polls) <= 2 * MAX_LOOKS

@@ -11,7 +11,7 @@ from typing import Any
 
 TENANTS = ("ada", "grace")
 KEYS = {name: f"eddy_{name}" for name in (*TENANTS, "operator")}
-MOST_TURNS = 20_000
+MAX_TURNS = 20_000
 """Turns of the event loop after which a request is stuck."""
 
 
@@ -79,7 +79,7 @@ class Clients:
     def together(self, requests: Sequence[Coroutine[Any, Any, Answer]]) -> list[Answer | None]:
         """Send requests at the same time; None for each that got no answer."""
         tasks = [self.loop.create_task(request) for request in requests]
-        for _ in range(MOST_TURNS):
+        for _ in range(MAX_TURNS):
             if self.dead() or all(task.done() for task in tasks):
                 break
             self.loop.call_soon(self.loop.stop)

@@ -26,8 +26,8 @@ from hypervisor_kit import BEHAVIOURS, CHAIN, KEY, MODULES, description, item
 
 from faultsim.clients import KEYS, TENANTS
 
-SALTS, MOST_BATCH = 3, 3
-MOST_JOBS = 4
+SALTS, MAX_BATCH = 3, 3
+MAX_JOBS = 4
 """Jobs a tenant may have at once."""
 LONG = 300.0
 """Times what items of the application take otherwise: a simulated board is at work for hours."""
@@ -91,12 +91,12 @@ def parts() -> Iterator[Parts]:
         template.mkdir()
         hasher = KeyHasher(b"s" * 32)
         store = Store(template / DATABASE)
-        quotas: Mapping[str, Quota] = {tenant: Quota(max_jobs=MOST_JOBS, max_priority=9) for tenant in TENANTS}
+        quotas: Mapping[str, Quota] = {tenant: Quota(max_jobs=MAX_JOBS, max_priority=9) for tenant in TENANTS}
         for tenant, key in KEYS.items():
             record = TenantRecord(tenant, hasher.hash(key), tenant == "operator", quotas.get(tenant, Quota()))
             store.tenants.put(record)
         for tenant in TENANTS:
-            for data in (KEY, *(item(number, salt) for salt in range(SALTS) for number in range(MOST_BATCH))):
+            for data in (KEY, *(item(number, salt) for salt in range(SALTS) for number in range(MAX_BATCH))):
                 store.blobs.put(tenant, hashlib.sha256(data).hexdigest(), data)
         catalogue = CatalogueInForce(Catalogue(MODULES, {SLOW_CHAIN.name: SLOW_CHAIN}), folder / "applications")
         first = board(2, None)(ModelFaults({}, frozenset()))

@@ -29,7 +29,7 @@ from eddy.store.account_tables.usage import ACCOUNTED, ACCOUNTED_FROM
 from hypervisor_kit import expected
 
 from faultsim.clients import TENANTS, Answer, Clients, Wanted
-from faultsim.parts import MOST_JOBS
+from faultsim.parts import MAX_JOBS
 from faultsim.port import BadPort
 
 UNAVAILABLE = (503, 507)
@@ -53,7 +53,7 @@ class Promises:
         assert not port.wrong, port.wrong
         for tenant in TENANTS:
             count = self.unfinished(store, tenant)
-            assert count <= MOST_JOBS, f"{tenant} has {count} jobs"
+            assert count <= MAX_JOBS, f"{tenant} has {count} jobs"
             kept = sum(store.jobs.unfinished_by_tenant().get(tenant, {}).values())
             assert kept == count, f"{tenant} is counted {kept} jobs and has {count}"
 
@@ -72,8 +72,8 @@ class Promises:
                 continue
             if answer.status == 429:
                 assert each.job is None, f"{each.key} is job {each.job}, and was refused"
-                full = before[each.tenant] + sum(other.tenant == each.tenant for other in asked) > MOST_JOBS
-                assert full, f"{each.tenant} was refused a job with {before[each.tenant]} of {MOST_JOBS}"
+                full = before[each.tenant] + sum(other.tenant == each.tenant for other in asked) > MAX_JOBS
+                assert full, f"{each.tenant} was refused a job with {before[each.tenant]} of {MAX_JOBS}"
                 continue
             assert answer.status == 202, (answer.status, answer.body)
             job = answer.json["id"]

@@ -39,7 +39,7 @@ ACTIONS = 150
 """Draws of a seed before everything is well again, and work ends."""
 MAX_STEPS = 3000
 """Steps within which everything ends, once all is well."""
-MOST_LOG_BYTES = 1 << 18
+MAX_LOG_BYTES = 1 << 18
 """Of the write-ahead log, before it goes into the data base."""
 DAY_S = 86400.0
 TIMED = (
@@ -246,7 +246,7 @@ class World:
         if self.dead:
             self.crash(self.draw.random() < 0.5)
         log = self.disk.folder / f"{shared.DATABASE}-wal"
-        if log.exists() and log.stat().st_size > MOST_LOG_BYTES:
+        if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
             self._checkpoint()
 
     def _draw_action(self) -> Callable[[], None]:
@@ -322,7 +322,7 @@ class World:
         return found
 
     def _fresh(self) -> Wanted:
-        batch, salt = self.draw.randint(1, shared.MOST_BATCH), self.draw.randrange(shared.SALTS)
+        batch, salt = self.draw.randint(1, shared.MAX_BATCH), self.draw.randrange(shared.SALTS)
         body = {
             "application": shared.SLOW_CHAIN.name,
             "batch": batch,
@@ -383,7 +383,7 @@ class World:
         known = [meant(each.job) for each in self.clients.wanted if each.job is not None]
         if self.draw.random() < 0.5 and known:
             job = max(known) + self.draw.randint(-3, 1)
-            self.port.spoil_item(f"{job}.{self.draw.randrange(3)}.{self.draw.randrange(shared.MOST_BATCH)}")
+            self.port.spoil_item(f"{job}.{self.draw.randrange(3)}.{self.draw.randrange(shared.MAX_BATCH)}")
         else:
             self.port.spoil_load()
 

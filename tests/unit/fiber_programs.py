@@ -168,7 +168,6 @@ def random_program(seed: int, early: bool, calls: bool = True) -> FiberProgram:
     """A program of a dozen statements.
 
     Args:
-        seed: Of the choices.
         early: Whether items may return between barriers of others.
         calls: Whether functions beside the kernel have barriers.
     """

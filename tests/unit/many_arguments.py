@@ -20,7 +20,6 @@ class Kind:
     """A type of argument.
 
     Attributes:
-        name: Its type.
         made: An expression of it, of the whole number `{n}`.
         read: The uint of an argument `{a}`.
         parts: What it is worth, by that number.
@@ -83,7 +82,6 @@ class Function:
 
     Attributes:
         kinds: Of its arguments, in order.
-        linkage: Before it.
         waits: Whether it has a barrier, so that items of a lane take turns in it.
     """
 

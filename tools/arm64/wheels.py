@@ -30,10 +30,8 @@ class Wheels:
     """Wheels in a folder.
 
     Attributes:
-        folder: Where.
         packed_bytes: Their size as files.
         bytes: Their size unpacked, byte code not counted.
-        count: How many.
     """
 
     folder: Path
@@ -71,7 +69,6 @@ def download(extras: tuple[str, ...], python: str, folder: Path) -> Wheels:
     """Download wheels for aarch64, and build those of `PURE` where they are needed.
 
     Args:
-        extras: Of Eddy.
         python: As ``3.10``.
         folder: Where they go; emptied first.
 

@@ -72,9 +72,7 @@ async def happen(port: int, key: str, seconds: float, between: Callable[[], None
     """About an event a second: a job comes, on a board whose slots are all drained.
 
     Args:
-        port: Of the server.
         key: The operator's.
-        seconds: For how long.
         between: Called between two of them.
 
     Returns:

@@ -73,7 +73,6 @@ class WorkSample:
     """Work done on jobs of one application, as the data base of a server says: nobody is asked, nobody is kept.
 
     Attributes:
-        data: The server's folder.
         application: What the jobs run; their forms tell what their tasks cover.
         done: Tasks of items that were done by the last look.
     """

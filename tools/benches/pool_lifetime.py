@@ -37,7 +37,7 @@ from benches import ROOT, tell
 from benches.pool_work import boards
 
 FAST = {
-    "head.record_collector.LEAST_AGE_S": 2.0,
+    "head.record_collector.MIN_AGE_S": 2.0,
     "head.record_collector.LOOK_S": 0.5,
     "head.record_collector.MARK_S": 5.0,
     "jetstream.byte_accounts.MARKER_S": 20,
@@ -53,7 +53,6 @@ class Seen:
 
     Attributes:
         written: Bytes of inputs and outputs.
-        jobs: That ended.
         sizes: (bytes written, megabytes of the store's files, megabytes of this process).
     """
 

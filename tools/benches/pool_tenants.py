@@ -40,7 +40,7 @@ from s3_kit import BUCKET, S3Server
 WAITS, LARGE, AT_ONCE, SMALL = 100, 64 << 20, 16, 16 << 10
 JOB = {"application": "image_compression", "batch": 1}
 PIECE = 1 << 20
-MOST_MB = 50.0
+MAX_MB = 50.0
 """What downloads may add to a head."""
 
 
@@ -221,5 +221,5 @@ def missed(found: dict[str, dict[str, float]]) -> list[str]:
         f"{who}: {name} is {value:g}"
         for who, row in found.items()
         for name, value in row.items()
-        if "fetches" in name and "memory" in name and value > MOST_MB
+        if "fetches" in name and "memory" in name and value > MAX_MB
     ]

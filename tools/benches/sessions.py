@@ -64,7 +64,7 @@ class Parts:
 def watch(server: Server) -> Parts:
     """Count the time of the engine's parts, and the store's transactions."""
     parts, hypervisor = Parts(), server.context.hypervisor
-    engine: Any = hypervisor._engine  # type: ignore[attr-defined]
+    engine: Any = hypervisor._engine
     parts.time(engine, "step", "engine")
     parts.time(engine.events, "wait", "engine: the board's model")
     parts.time(engine._commands, "carry_out", "engine: commands")

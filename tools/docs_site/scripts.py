@@ -22,7 +22,6 @@ def put_scripts(out: Path, kept: Path) -> None:
     """Put them below a site's `assets/`, and lead its pages to them.
 
     Args:
-        out: The built site.
         kept: Where scripts stay between builds.
     """
     folder = out / "assets" / "javascripts"

@@ -36,7 +36,6 @@ class StagedPages:
     """A folder of pages, made of a source tree.
 
     Args:
-        root: The source tree.
         folder: Where the pages go; made again.
     """
 

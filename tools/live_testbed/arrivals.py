@@ -21,7 +21,6 @@ class Expected:
     """A job that is to come here.
 
     Attributes:
-        size_bytes: Of its input.
         slot: Accelerator it was placed on.
         takes_s: Seconds of the instance that it computes.
         items: What it computes, where that is real work.

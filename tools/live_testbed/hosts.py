@@ -49,7 +49,6 @@ class Hosts:
     """Processes that wait for batches.
 
     Args:
-        requesters: Pipes to requesters.
         responders: Pipes to responders, of `rtl` boards behind those of `model` boards.
         rtl: How many of the former there are.
     """
@@ -68,8 +67,6 @@ class Hosts:
         """Run one batch as it was placed.
 
         Args:
-            instance: The batch.
-            placement: Of its jobs.
             scales: To this machine.
             items: What each job is as real work, where `rtl` boards are in the instance.
 

@@ -35,9 +35,7 @@ def draw(runs: Sequence[Run], published: Mapping[str, float], path: Path) -> Non
     """Draw the batches that have seeds.
 
     Args:
-        runs: Under every policy.
         published: Improvement over each rival, as [002] has it.
-        path: PNG, made.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -20,7 +20,6 @@ class PlannedTransfer:
     Attributes:
         job: Its number.
         port: TCP port of the responder.
-        size_bytes: All of it.
         segments: From, to (seconds of the instance), bits per second; in order.
     """
 
@@ -35,7 +34,6 @@ class Order:
     """What a requester sends in one batch.
 
     Attributes:
-        sendings: Its jobs.
         egress_bps: Of its port, in the instance.
         scales: To this machine.
     """

@@ -25,9 +25,6 @@ class Responder:
 
     Args:
         batch: What is to come.
-
-    Attributes:
-        arrivals: What has come.
     """
 
     def __init__(self, batch: Batch) -> None:

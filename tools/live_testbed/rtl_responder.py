@@ -91,10 +91,6 @@ class RtlResponder:
 
     Args:
         batch: What is to come.
-        accelerator: What computes it.
-
-    Attributes:
-        arrivals: What has come.
     """
 
     def __init__(self, batch: Batch, accelerator: RtlAccelerator) -> None:

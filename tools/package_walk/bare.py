@@ -24,11 +24,8 @@ def walk(suite: str, root: Path, work: Path, level: str, extra: str) -> Iterator
     """Build what is committed in a bare system as the page on installing says, install it, and walk; a line each.
 
     Args:
-        suite: The Debian release.
-        root: The clone.
         work: Has the walk and the pages.
         level: How far to walk.
-        extra: What it needs.
     """
     with _system(suite, work / suite) as folder:
         inside = folder / "root"

@@ -53,7 +53,6 @@ class Component:
 
     Attributes:
         name: Its name in the index.
-        version: Its version.
         licence: By SPDX where the package says it so, or else in its own words; empty for none said.
         sha256: Of the file that is installed, 64 hexadecimal digits.
         home: Its page; empty for none said.

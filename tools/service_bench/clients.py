@@ -93,7 +93,6 @@ def drive(port: int, make: Callable[[], bytes], clients: int, seconds: float, ex
 
     Args:
         port: Of a server on this machine.
-        make: The next request.
         clients: Kept connections, each with one request at a time.
         seconds: Wall time.
         expected: The status every answer has.

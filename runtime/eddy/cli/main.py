@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from eddy.cli.boards import board_test, calibrate, doctor, gateway, gpu, install, module, module_import, serve
 from eddy.cli.demo import command as demo_command
-from eddy.cli.operator import app_packages, audit, backup, board, imports, maintenance, operate, projects, tenants
+from eddy.cli.operator import app_packages, audit, backup, imports, maintenance, operate, projects, tenants
 from eddy.cli.pools import pool
 from eddy.cli.support import output
 from eddy.cli.tenant import (
@@ -164,7 +164,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         jobs.hold,
         events.events,
     ),
-    "Look up": (resources.apps, resources.slots, leases.leases, board.bitstreams),
+    "Look up": (resources.apps, resources.slots, leases.leases, imports.bitstreams),
     "Operate": (
         *(
             serve.serve,

@@ -20,7 +20,7 @@ import httpx
 
 from eddy.client import answers
 from eddy.client.calls.client_calls import SUBMIT_TIMEOUT_S, ClientCalls, transport_settings
-from eddy.client.calls.job import FINAL, MOST_WAIT_S, describe_end
+from eddy.client.calls.job import FINAL, MAX_WAIT_S, describe_end
 from eddy.client.calls.job_calls import found_jobs
 from eddy.client.transport.async_transport import AsyncTransport
 from eddy.client.transport.call_modes import AwaitingCaller
@@ -28,7 +28,7 @@ from eddy.client.transport.errors import JobFailed
 from eddy.client.transport.stream import Event, follow_awaiting
 
 if TYPE_CHECKING:
-    from eddy.client.calls.async_kernel import AsyncKernel
+    from eddy.client.calls.kernel import AsyncKernel
 
 
 class AsyncClient(AwaitingCaller, ClientCalls):
@@ -79,7 +79,7 @@ class AsyncClient(AwaitingCaller, ClientCalls):
         options: str = "",
     ) -> AsyncKernel:
         """A kernel of an OpenCL C source, to be launched with numpy arrays; see `Client.kernel`."""
-        from eddy.client.calls.async_kernel import AsyncKernel
+        from eddy.client.calls.kernel import AsyncKernel
 
         return AsyncKernel(self, source, name, defines, includes, options)
 
@@ -91,7 +91,7 @@ class AsyncClient(AwaitingCaller, ClientCalls):
         """
         data = await self.show(job)
         while data["state"] not in FINAL:
-            data = await self.show(job, wait_s=MOST_WAIT_S)
+            data = await self.show(job, wait_s=MAX_WAIT_S)
         if data["state"] != "succeeded":
             why, cause = describe_end(data)
             raise JobFailed(f"Job {job} ended as {data['state']}{why}", job=job, state=data["state"], cause=cause)

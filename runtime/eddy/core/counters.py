@@ -109,7 +109,6 @@ class ContextCounters:
         """What one core's counters say; nothing of what lies beyond the core.
 
         Args:
-            run: They.
             caches: A cache is shared beyond the core. The lines it asked for count as found there, until those that
                 were read from memory are taken off (`read_from_memory`).
         """

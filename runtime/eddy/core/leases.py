@@ -53,9 +53,9 @@ LEASE_TRANSITIONS: Mapping[LeaseState, frozenset[LeaseState]] = MappingProxyType
 )
 """From each state, the states a lease may move to next."""
 
-LEAST_S, DEFAULT_S, MOST_S = 10.0, 1800.0, 7 * 86400.0
+MIN_S, DEFAULT_S, MAX_S = 10.0, 1800.0, 7 * 86400.0
 """Bounds of the time a lease is asked for; a tenant's quota may be lower."""
-LEAST_BYTES, DEFAULT_BYTES, MOST_BYTES = 4096, 16 << 20, 1 << 30
+MIN_BYTES, DEFAULT_BYTES, MAX_BYTES = 4096, 16 << 20, 1 << 30
 """Bounds of a lease's memory on the board."""
 
 
@@ -83,7 +83,6 @@ class LeaseRecord:
     Attributes:
         number: Counts leases of a store, from 1.
         id: What it is called outside.
-        tenant: Whose it is.
         options: As it was asked for.
         asked_unix_s: When; wall time, as all here.
         state: Where it is in its life.

@@ -28,7 +28,6 @@ class MaintenanceWindow:
     """A time in which slots are closed.
 
     Attributes:
-        id: Its name.
         title: What is done, for everyone.
         begins_unix_s: From when.
         ends_unix_s: Until when.
@@ -86,7 +85,6 @@ def drain_changes(
     A slot that an operator drained, or that is quarantined, stays as it is.
 
     Args:
-        windows: All there are.
         drained: By slot that jobs are given: why it is drained, "" where it is not.
         now_unix_s: Wall time.
     """

@@ -102,7 +102,6 @@ def fit_columns(text: str, columns: int, side: str = "<") -> str:
     """A text in just so many columns: filled with spaces, or cut, which an ellipsis shows.
 
     Args:
-        text: In one line.
         columns: One or more.
         side: "<" for the left side, ">" for the right one.
     """

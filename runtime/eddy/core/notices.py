@@ -50,10 +50,7 @@ class Subscription:
     """Who is told what, and where.
 
     Attributes:
-        id: Its name.
-        tenant: Whose it is.
         target: ``https://...``, ``http://...`` or ``mailto:...``.
-        kinds: What is told.
         everyone: Whether it is told of everyone's jobs (operators).
         label: What its owner calls it.
         created_unix_s: When it was made.
@@ -89,12 +86,8 @@ class Delivery:
 
     Attributes:
         id: Its name; the same at every attempt, so that a receiver knows a message it has had.
-        subscription: For whom.
-        tenant: Whose subscription that is.
-        kind: What it tells.
         body: JSON, as it is sent and signed.
         created_unix_s: When it was made.
-        state: Where it is.
         attempts: How often it was sent, since it was last asked for.
         next_unix_s: When it is sent next, while it waits.
         tried_unix_s: When it was sent last; None for never.

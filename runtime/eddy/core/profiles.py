@@ -29,9 +29,6 @@ class KernelTotals:
     """What launches of one kernel did on one kind of cluster.
 
     Attributes:
-        name: The kernel's.
-        module: The cluster's.
-        launches: How many ended.
         core_s: Core-seconds they took.
         counters: Of all cores together; None where nothing was counted.
         shape: Of the last launch; None where it is not known.

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-LEAST_LEFT = 1 / 16
+MIN_LEFT = 1 / 16
 """Part of its weight that is left to whoever used most: nobody waits until what it used is forgotten."""
 
 WeightsOf = Callable[[Collection[str]], Mapping[str, float]]
@@ -30,7 +30,6 @@ class Project:
     """Tenants that share a part of the board.
 
     Attributes:
-        id: Its name.
         share: Its weight among projects and tenants without one.
         members: Names of its tenants, sorted.
     """
@@ -80,4 +79,4 @@ def effective_weights(
 
 def _left(used: float, entitled: float) -> float:
     """Part of a weight that past use leaves; both are parts of the board."""
-    return max(math.pow(2.0, -used / entitled), LEAST_LEFT)
+    return max(math.pow(2.0, -used / entitled), MIN_LEFT)

@@ -44,7 +44,6 @@ class JobRequest:
     """What a tenant asks for.
 
     Attributes:
-        tenant: Who asks.
         application: Name of the application; "" for a job of another kind.
         batch: Number of items, from 1 to the application's `max_batch`.
         inputs: Input buffer's name to sha256 of its blobs: one blob an item, or one blob with all items end to end.
@@ -107,10 +106,8 @@ class KernelOutput:
     """An array a kernel may write.
 
     Attributes:
-        name: The argument's.
         argument: Its place among the arguments, from 0.
         dtype: numpy's name of an element, byte order included.
-        shape: The array's.
     """
 
     name: str
@@ -124,7 +121,6 @@ class KernelRecord:
     """What a kernel job is, and what its cores counted so far.
 
     Attributes:
-        name: The kernel's.
         module: The cluster it was compiled for and runs on.
         groups: Work-groups of its ND-range.
         slice_groups: Work-groups of a slice, which is an item of the job; the last slice may have fewer.
@@ -159,7 +155,6 @@ class JobRecord:
 
     Attributes:
         id: Grows with every submission on a hypervisor; outside it is called otherwise (`eddy.core.numbering`).
-        tenant: Whose it is.
         application: Name of the application; "kernel:" and the kernel's name for a kernel job.
         batch: Number of items; slices of the ND-range for a kernel job.
         priority: One of `eddy.core.jobs.PRIORITIES`.
@@ -286,10 +281,7 @@ class JobEvent:
 
     Attributes:
         seq: Grows over all jobs of a store; `Last-Event-ID` carries what it is told as. 0 before it is stored.
-        job: Job id.
-        tenant: Whose job it is.
         at_s: Board time.
-        what: What happened.
         state: The state it moved to, for `STATE`; else None.
         slot: Where, or None.
         task: Task id, or None.

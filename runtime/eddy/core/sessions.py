@@ -91,7 +91,7 @@ class OnPressure(str, enum.Enum):
     """It keeps its memory; the others wait."""
 
 
-LEAST_BYTES, MOST_BYTES = 1 << 20, 1 << 30
+MIN_BYTES, MAX_BYTES = 1 << 20, 1 << 30
 """Bounds of a session's memory: a program and its stacks need some, and cores see no more."""
 DEFAULT_BYTES = 16 << 20
 DEFAULT_IDLE_S, MAX_IDLE_S = 600.0, 86400.0
@@ -123,7 +123,6 @@ class SessionRecord:
     Attributes:
         number: Counts sessions of a store, from 1.
         id: What it is called outside: drawn at random, so that it is its token as well.
-        tenant: Whose it is.
         options: As it was opened with.
         opened_unix_s: Wall time.
         state: As it was last written down: `WAITING` until it ended.
@@ -146,12 +145,9 @@ class CommandResult:
     """How a command ended.
 
     Attributes:
-        number: The command's.
         code: Why it failed, a stable code; "" where it is complete.
         message: The same for people.
         times_s: Board seconds at which it was queued, submitted, begun and ended.
-        data: What it read.
-        log: What its kernel printed.
     """
 
     number: int
@@ -173,7 +169,6 @@ class SessionFigures:
 
     Attributes:
         state: Where it is in its life.
-        buffers: How many it has.
         buffer_bytes: What they take of its memory.
         queued, running: Commands that have not ended.
         launches, failures: Commands that ended: launches, and any that failed.

@@ -48,7 +48,6 @@ class Option:
         choices: Values it may have; none for any.
         bounds: `ge`, `gt`, `le`, `lt`, of numbers; `min_length`, `max_length`, of texts.
         flag: Of the commands, with a short form behind a space; "" where they say it in another way.
-        help: Of that flag.
         only: Kind of jobs that has it; "" for all.
         for_boards: Whether a pool's boards are given it; else the pool acts on it itself.
     """

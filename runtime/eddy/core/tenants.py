@@ -10,7 +10,7 @@ from typing import Any
 
 from eddy.core.jobs import PRIORITIES
 
-LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
+MIN_WEIGHT, MAX_WEIGHT = 1e-6, 1e6
 """What a tenant may be entitled to, relative to one of weight 1."""
 
 
@@ -55,10 +55,7 @@ class ApiKey:
     """An API key; the key itself is kept nowhere.
 
     Attributes:
-        id: Its name.
-        tenant: Whose it is.
         key_hash: Keyed SHA-256 of it, hex.
-        scope: What it may do.
         label: What its owner calls it.
         created_unix_s: When it was made.
         expires_unix_s: When it ends by itself, or None.
@@ -96,7 +93,6 @@ class TenantRecord:
         id: Name, as jobs carry it.
         key_hash: Keyed SHA-256 of the API key it was added with, hex; never the key. It may have more (`ApiKey`).
         admin: Whether it may use the operator's part of the API.
-        quota: Its bounds.
         attributes: Whatever else the operator notes: plan, contact, entitlement.
     """
 

@@ -49,7 +49,6 @@ class Outlet(io.RawIOBase):
     """A descriptor that lines are written to; those it does not take are dropped and counted, and no error is raised.
 
     Args:
-        descriptor: Where to.
         says: Whether to say here how many lines were lost, once some are taken again.
 
     Attributes:
@@ -128,10 +127,6 @@ class Outlet(io.RawIOBase):
 class OutletText(io.TextIOWrapper):
     """Text that goes to an outlet. Each write comes out whole, however long it is: `TextIOWrapper` alone gives it on in
     parts, and those of several threads mix.
-
-    Args:
-        outlet: Where to.
-        encoding: Of the text.
     """
 
     def __init__(self, outlet: Outlet, encoding: str) -> None:

@@ -28,9 +28,6 @@ class MemoryFolder:
 
     Raises:
         OSError: There is no room, or no right to make it.
-
-    Attributes:
-        path: Where it is.
     """
 
     def __init__(self, kind: str) -> None:

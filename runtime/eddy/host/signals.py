@@ -25,11 +25,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Stopped(KeyboardInterrupt):
-    """The process was told to end, in a place where that can be done at once.
-
-    Args:
-        number: The signal.
-    """
+    """The process was told to end, in a place where that can be done at once."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)

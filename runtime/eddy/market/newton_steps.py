@@ -20,7 +20,6 @@ def solve_moves(look: DemandSample, excess: Row, mended: bool = False, along: Al
     """Changes of log prices (m), log epsilon (1) and log w (n), to first order.
 
     Args:
-        look: Where from.
         excess: The change of every cluster's excess that is asked for, (m,).
         mended: What tenants spend becomes their budgets; else it stays.
         along: How far to go in a direction; else epsilon stays.

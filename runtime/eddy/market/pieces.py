@@ -66,12 +66,10 @@ def direction(
     """Newton's step for budgets, clearing and worth * g - price + (what `gap` stands for) = 0.
 
     Args:
-        pieces: The market.
         length: v, where the step starts.
         price: p there.
         worth: 1 / marginal utility of money, by tenant.
         give: How much a piece's length answers a gap between worth * g and price; 0 for pieces that stay put.
-        gap: That gap.
         marginal: g(v).
 
     Every piece's change is give (g dworth - dprice + gap). That leaves one unknown a tenant, which its budget gives,

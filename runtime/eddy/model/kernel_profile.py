@@ -64,7 +64,6 @@ class KernelProfile:
 
     Attributes:
         work: What was counted.
-        bounds: Of its cluster.
         cycles: Cycles in which cores had it; None where they were not counted.
         parts: Cycles by cause, of `CAUSES`; empty where they were not counted.
         roofline: None where nothing was counted.

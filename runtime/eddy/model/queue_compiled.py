@@ -45,7 +45,6 @@ class Curves:
     Args:
         tenants: Of each: work, reads under way, requests, idle cycles, supply, instructions, all per read.
         had: Cores of each.
-        cores: Of the cluster.
         wait_cycles: W at half load.
     """
 
@@ -59,7 +58,6 @@ class Curves:
         """Instructions a cycle of a tenant.
 
         Args:
-            index: Which.
             most: Cores it has work for, 1 to those of the cluster.
             own: The tenant with all cores to itself.
 

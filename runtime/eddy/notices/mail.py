@@ -76,9 +76,7 @@ def compose(delivery: Delivery, sender: str, address: str, server_name: str) -> 
     """The mail of a message.
 
     Args:
-        delivery: The message.
         sender: Address it comes from.
-        address: Where it goes.
         server_name: What the server is called, for the subject.
     """
     body = json.loads(delivery.body)

@@ -43,7 +43,6 @@ class WebhookTarget:
     """A URL that can be posted to.
 
     Attributes:
-        host: Name or address.
         port: TCP port.
         secure: Whether with TLS.
         path: With its query.

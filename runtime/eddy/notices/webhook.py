@@ -66,8 +66,6 @@ async def post(target: str, headers: dict[str, str], body: bytes, rules: TargetR
     Redirections are not followed, and no proxy of the environment is used.
 
     Args:
-        target: The receiver's URL.
-        headers: Signature and id.
         body: JSON.
         rules: Which receivers are allowed; None for an operator's, which may be any.
         whose: The tenant that named it.

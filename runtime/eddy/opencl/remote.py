@@ -254,9 +254,9 @@ class RemoteSessions:
         Raises:
             EddyError: The server does not answer, or has no clusters.
         """
-        self._memory_bytes = self._memory_bytes or max(LEAST_MEMORY_BYTES, self._most_memory() // SHARE)
-        with self._client.open_session(memory_bytes=LEAST_MEMORY_BYTES) as session:
+        with self._probe() as session:
             kinds = session.show()["clusters"]
+            self._memory_bytes = self._memory_bytes or max(LEAST_MEMORY_BYTES, session.memory_bytes // SHARE)
         best = max(kinds, key=lambda each: each["slots"] * each["cores"])
         cores, warps, threads = best["cores"], best["warps"], best["threads"]
         shape = ClusterShape(cores, warps, threads, best["fpu"], best["local_bytes"])
@@ -264,13 +264,13 @@ class RemoteSessions:
         known = f"Eddy {shape.name}", shape, best["slots"], room, room // 2, CLOCK_HZ, version
         return Device(*known, module=best["module"], session_bytes=self._memory_bytes)
 
-    def _most_memory(self) -> int:
-        """What a session can have at most, as the server says when it is asked for too much."""
-        asked = MOST_MEMORY_BYTES
+    def _probe(self) -> client_sessions.Session:
+        """A session of little memory, or, where a context's is not stated, of as much as the server gives when it is
+        asked for too much."""
+        asked = LEAST_MEMORY_BYTES if self._memory_bytes else MOST_MEMORY_BYTES
         while True:
             try:
-                self._client.open_session(memory_bytes=asked).close()
-                return asked
+                return self._client.open_session(memory_bytes=asked)
             except (InvalidRequest, QuotaExceeded) as error:
                 allowed, taken = error.details.get("allowed"), error.details.get("asked")
                 if not isinstance(allowed, int) or not isinstance(taken, int) or asked <= LEAST_MEMORY_BYTES:

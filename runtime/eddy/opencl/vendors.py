@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
-from eddy.host.files import translate_os_errors
+from eddy.host.files import translate_os_errors, write_private
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 """Where loaders look where nothing says otherwise."""
@@ -47,12 +47,15 @@ def write_vendors(system: Path = SYSTEM_VENDORS) -> Path:
     """
     library, vendors = library_path(), folder() / "vendors"
     with translate_os_errors(vendors):
-        vendors.mkdir(parents=True, exist_ok=True)
+        wanted = {f"system-{other.name}": other.read_text() for other in system.glob("*.icd")}
+        wanted["eddy.icd"] = f"{library}\n"
+        for name, text in wanted.items():
+            path = vendors / name
+            if not path.is_file() or path.read_text() != text:  # a host may be reading it now
+                write_private(path, text.encode())
         for old in vendors.glob("*.icd"):
-            old.unlink()
-        for other in sorted(system.glob("*.icd")):
-            (vendors / f"system-{other.name}").write_text(other.read_text())
-        (vendors / "eddy.icd").write_text(f"{library}\n")
+            if old.name not in wanted:
+                old.unlink(missing_ok=True)
     return vendors
 
 

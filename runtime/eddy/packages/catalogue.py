@@ -122,11 +122,7 @@ V = TypeVar("V")
 
 
 class _Now(Mapping[str, V]):
-    """What a mapping that is replaced holds when it is looked at; nobody changes it through this.
-
-    Args:
-        current: The mapping now.
-    """
+    """What a mapping that is replaced holds when it is looked at; nobody changes it through this."""
 
     def __init__(self, current: Callable[[], Mapping[str, V]]) -> None:
         self._current = current
@@ -190,7 +186,6 @@ def load_catalogue(bitstreams: Path, added: Path | None = None, trust: PackageTr
     """The catalogue of a `bitstreams/` directory: `<module>/manifest.yaml`, `applications/*.yaml`, and their constants.
 
     Args:
-        bitstreams: The directory.
         added: Directory with what an operator added; what ships under the same name goes before it.
         trust: Whose packages count among those; the others are left out, and named in the log. What ships is trusted.
 

@@ -124,14 +124,12 @@ class ModuleManifest:
     """A reconfigurable module, as its manifest states it.
 
     Attributes:
-        module: Its name.
         kind: HLS accelerator or GPU cluster.
         top: Name of its top-level RTL module.
         files: The `.f` list of its sources.
         register_map: (major, minor), as the identity block reads.
         clk_hz: Clock it was built for.
         registers: Its arguments, by offset.
-        resources: Fabric it takes.
         scrub: What makes it clean for another tenant.
         summary: One line for people.
         example: A short legal run, for `eddy module check`: (pointer, bytes of its buffer) and (scalar, value) pairs.

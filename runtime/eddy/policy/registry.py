@@ -20,7 +20,6 @@ class Policies(Mapping[str, Callable[..., Policy]], Generic[Policy]):
 
     Args:
         group: Of entry points: `eddy.place_policies`, `eddy.price_policies` or `eddy.dispatch_policies`.
-        own: Eddy's.
     """
 
     def __init__(self, group: str, own: Mapping[str, Callable[..., Policy]]) -> None:
@@ -40,7 +39,6 @@ class Policies(Mapping[str, Callable[..., Policy]], Generic[Policy]):
 
         Args:
             name: As `--policy` or `--price` takes it.
-            field: What names it.
             others: What the field may be besides.
 
         Raises:

@@ -14,8 +14,8 @@ from eddy_studies.judge.sequences import ARRIVALS, document, drawn, recorded, wo
 from eddy_studies.nimblock.workload import Arrival
 
 POLICIES = ("eddy", "nimblock", "prema", "round_robin", "fcfs", "exclusive")
-LEAST_EVENTS, MOST_EVENTS = 15, 45
-LEAST_LOAD, MOST_LOAD = 0.2, 1.3
+MIN_EVENTS, MAX_EVENTS = 15, 45
+MIN_LOAD, MAX_LOAD = 0.2, 1.3
 """Slot-seconds of work that arrive a second, over the slots there are."""
 NOISE = (0.0, 0.1, 0.3)
 """Standard deviation of the logarithm of an item's time."""
@@ -30,11 +30,8 @@ class Mix:
     """One sequence to be replayed.
 
     Attributes:
-        name: Of its kind.
         policy: Under which it is.
-        events: What arrives.
         noise: Standard deviation of the logarithm of an item's time.
-        seed: Of that noise.
     """
 
     name: str
@@ -60,7 +57,6 @@ def mixes(seed: int, count: int) -> list[Mix]:
 
     Args:
         seed: Of everything random.
-        count: How many.
     """
     rng = random.Random(f"estimates {seed}")
     found = []
@@ -82,10 +78,10 @@ def _mixed(rng: random.Random, bursts: bool) -> tuple[Arrival, ...]:
     apps = document()["apps"]
     names: Sequence[str] = rng.sample(sorted(apps), rng.randint(2, len(apps)))
     weights = [rng.expovariate(1.0) for _ in names]
-    slots, load = len(workload().load_s), rng.uniform(LEAST_LOAD, MOST_LOAD)
+    slots, load = len(workload().load_s), rng.uniform(MIN_LOAD, MAX_LOAD)
     largest = rng.uniform(0.2, 1.0)
     drawn_events = []
-    for _ in range(rng.randint(LEAST_EVENTS, MOST_EVENTS)):
+    for _ in range(rng.randint(MIN_EVENTS, MAX_EVENTS)):
         name = rng.choices(names, weights)[0]
         batch = rng.randint(1, max(1, round(largest * apps[name]["max_batch"])))
         drawn_events.append((name, batch, rng.choice(PRIORITIES)))

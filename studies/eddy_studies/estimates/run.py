@@ -34,7 +34,6 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
     """Replay; write every job to `jobs.csv`, the diagram to `reliability.png`, figures to `headlines.json`.
 
     Args:
-        out: Folder.
         seed: Added to the first fresh seed; constants were chosen on seeds below 1000.
         quick: Few replays.
         say: Told what is being done.

@@ -29,7 +29,7 @@ _COUNTERS = (
     *("read_ticks", "memory_ticks", "held_ticks", "own_row_hits", "shadow_hits", "shadow_looks", "groups", "rounds"),
     "reads",
 )
-_MOST_STORES = 16
+_MAX_STORES = 16
 """`kLanding` of cluster.h."""
 
 
@@ -49,7 +49,6 @@ class CounterTotals:
     """What was counted of one tenant over a while; ticks are sixteenths of a cycle.
 
     Attributes:
-        instructions: Of warps.
         issue_ticks: Of cores that issued them.
         core_ticks: Of cores it had.
         requests: That reached the memory; `row_hits` and `writes` among them.
@@ -128,8 +127,8 @@ class Cluster:
 
     def __init__(self, machine: ClusterModel, kernels: Sequence[Kernel]) -> None:
         library = _library()
-        if machine.writes and any(kernel.stores > _MOST_STORES for kernel in kernels):
-            message = f"The fast cluster model has room for {_MOST_STORES} stores under way of a core."
+        if machine.writes and any(kernel.stores > _MAX_STORES for kernel in kernels):
+            message = f"The fast cluster model has room for {_MAX_STORES} stores under way of a core."
             raise InvalidRequest(message, field="stores")
         self.machine, self.kernels = machine, tuple(kernels)
         self._state = np.zeros(library.eddy_machine_bytes(), np.uint8)
@@ -159,7 +158,6 @@ class Cluster:
 
         Args:
             owners: The tenant each core is to have, -1 for none; a core that has another is drained first.
-            cycles: How long.
 
         Raises:
             RuntimeError: The model ran out of its own room.

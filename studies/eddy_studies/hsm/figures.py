@@ -202,7 +202,6 @@ def quality(
     """Figure 12: progress of the tenant with priority, and STP.
 
     Args:
-        out: Folder.
         outcomes: Of two programs each.
         divided: Most progress over all divisions of whole cores, of mixes in which one core for the other is too much.
     """

@@ -31,7 +31,6 @@ class AccessPattern:
         window: Lines a warp waits for at once: what its accesses touch before it needs one of them.
         lines: Of the data it walks through.
         reused: Part of the requests that go to a small set of lines again and again.
-        reused_lines: Of that set.
         writes: Part of the others that are stores.
         spread: How far gaps vary: 0 all alike, 1 as at random.
     """

@@ -18,7 +18,6 @@ class MemoryModel:
 
     Attributes:
         channels: Each with a data bus and banks of its own.
-        banks: Of a channel.
         row_lines: Cache lines of a row.
         interleave_lines: Neighbouring lines that stay in one channel.
         hashed: Whether channel and bank follow all bits of the row's number, as the map of [001] does, or its lowest.
@@ -122,7 +121,6 @@ class Kernel:
     """One kernel's work.
 
     Attributes:
-        name: Of the program.
         gaps: Instructions of a warp before each request; (records,).
         lines: Line each asks for, the highest bit marking a write, and the three below how many eighths of the line it
             leaves out, or 1 where a read is of instructions; (records,).

@@ -44,7 +44,6 @@ class Cluster8:
 
     Attributes:
         names: Programs that were measured alone on all cores.
-        cores: Of the cluster.
         machine: Its cores.
         law: Of its memory, by its memory-bound programs alone.
         points: Hit rate and utilisation of each memory-bound program.

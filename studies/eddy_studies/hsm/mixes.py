@@ -41,7 +41,7 @@ PARTS = tuple(f"{name}_qos_parts" for name in ("hsm", "eddy_slowdown"))
 """Policies that move parts of a core, as live: an epoch has slices, in which a tenant has a core or not."""
 SLICES = 4
 """Of an epoch, under `PARTS`."""
-LEAST_PART = 1 / 16
+MIN_PART = 1 / 16
 """Of an even share, that everybody keeps under `PARTS`: half a core of two tenants' sixteen."""
 QOS = (PROPORTIONAL, MOST, *(f"{name}_qos" for name in PREDICTORS), *TRUSTING, *PARTS)
 
@@ -51,8 +51,6 @@ class Scale:
     """How long runs are, and how many of them a sweep has.
 
     Attributes:
-        epochs: Of a run.
-        cycles: Of an epoch.
         every: A sweep takes every so-manyeth mix.
         four: Mixes of four programs.
     """
@@ -90,7 +88,6 @@ class Outcome:
     """What came of a run.
 
     Attributes:
-        task: The run.
         progress: Of each tenant, over the whole run.
         settled: The same without the first `SETTLED` epochs.
         warm: The same without the first `WARM`: what predictions are compared with.
@@ -237,7 +234,7 @@ def _decider(task: MixRun, machine: ClusterModel) -> tuple[Decide, Sequence[floa
     if aim == "fair":
         policy = ProgressFair(predictor, threshold=task.threshold, least=0.0, whole=True)
     else:
-        policy = ProgressQos(predictor, band, least=0.0 if whole else LEAST_PART, whole=whole)
+        policy = ProgressQos(predictor, band, least=0.0 if whole else MIN_PART, whole=whole)
         least = tuple(TARGET if tenant == task.high else 0.0 for tenant in range(len(task.mix)))
     return StudyPolicy(policy, least, machine.cores), None
 
@@ -248,7 +245,6 @@ class StudyPolicy:
     Args:
         policy: The very object that runs live.
         least: Progress each tenant was promised; () where nobody was.
-        cores: Of the cluster.
     """
 
     def __init__(self, policy: PricePolicy, least: tuple[float, ...], cores: int) -> None:

@@ -32,7 +32,7 @@ from eddy_studies.report import Row, write_csv
 
 STEP_CYCLES = 2_000
 """How exactly the ends of rounds are known."""
-ROUNDS, MOST_CYCLES = 4, 6_000_000
+ROUNDS, MAX_CYCLES = 4, 6_000_000
 """A run ends when each program has ended so many, and is given up after so long."""
 LINE_BYTES = 64
 SPACE_BYTES = (16 << 20) + 5 * 8192
@@ -180,12 +180,12 @@ def rounds_per_cycle(model: ClusterModel, kernels: Sequence[Kernel], cores: Sequ
     owners += [-1] * (model.cores - len(owners))
     cluster = Cluster(model, kernels)
     ends: list[list[int]] = [[] for _ in kernels]
-    for now in range(STEP_CYCLES, MOST_CYCLES, STEP_CYCLES):
+    for now in range(STEP_CYCLES, MAX_CYCLES, STEP_CYCLES):
         for each, counted in zip(ends, cluster.run(owners, STEP_CYCLES), strict=True):
             each.extend([now] * counted.rounds)
         if min(map(len, ends)) >= ROUNDS:
             return [(len(each) - 1) / (each[-1] - each[0]) for each in ends]
-    raise RuntimeError(f"{[each.name for each in kernels]} did not end {ROUNDS} rounds in {MOST_CYCLES} cycles")
+    raise RuntimeError(f"{[each.name for each in kernels]} did not end {ROUNDS} rounds in {MAX_CYCLES} cycles")
 
 
 def compare(found: MeasuredRuns, mixes: Sequence[Mix]) -> list[dict[str, object]]:

@@ -72,8 +72,6 @@ class Rounds:
     """A workload's launches for some cores, one after the other and from the start again; memory as each begins.
 
     Args:
-        workload: What to run.
-        program: Compiled for it.
         shape: Of the cluster as its kernels see it: the cores that are theirs.
 
     Attributes:
@@ -242,8 +240,6 @@ def run_workloads(
         works: Name and cores of each.
         enough: Asked after every epoch and whenever a kernel ended.
         shape: The cluster; its warps and lanes are `SHAPE`'s.
-        dram: The memory.
-        seed: Of the inputs.
         small: In the sizes of tests.
 
     Raises:

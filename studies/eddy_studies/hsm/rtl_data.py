@@ -23,7 +23,6 @@ class CounterTotals:
     Attributes:
         cycles: Of the cluster's clock that passed.
         core_cycles: Cycles its cores ran, added up.
-        instructions: Of warps.
         requests: Bursts that the memory controller served, read and written.
         bytes: Moved by them.
         row_hits: Of the requests: found their row open.
@@ -65,7 +64,6 @@ class SoloRun:
 
     Attributes:
         workload: Its abbreviation.
-        cores: That ran it.
         rounds: Cycles from its start to the end of each round.
         counted: Over these rounds.
         epochs: By epoch, the last one not whole.

@@ -30,7 +30,6 @@ class TimedLaunch:
     """One launch of a kernel.
 
     Attributes:
-        kernel: Its name.
         groups: Work-groups of it.
         cycles: From the end of the one before to its own.
     """

@@ -27,7 +27,7 @@ from eddy_studies.hsm.workloads import WORKLOADS
 
 COUNTS = (8, 4, 2, 6, 1)
 """Cores of runs alone, the most needed first."""
-LEAST_ROUNDS, LEAST_CYCLES = 2, 120_000
+MIN_ROUNDS, MIN_CYCLES = 2, 120_000
 """Of every tenant, before a run ends."""
 FIRST = (
     *(("FWT", "BINO"), ("SRAD", "MRI-Q"), ("LBM", "CONVS"), ("SC", "BH"), ("PVC", "2DCONV"), ("EULER3D", "MRI-Q")),
@@ -49,7 +49,7 @@ def pairs() -> tuple[tuple[str, str], ...]:
 def has_enough_rounds(tenants: Sequence[rtl.ClusterTenant]) -> bool:
     """Whether each has ended as many rounds as are wanted, and run for long enough."""
     return all(
-        len(tenant.marks) > LEAST_ROUNDS and tenant.marks[-1].cycles - tenant.marks[0].cycles >= LEAST_CYCLES
+        len(tenant.marks) > MIN_ROUNDS and tenant.marks[-1].cycles - tenant.marks[0].cycles >= MIN_CYCLES
         for tenant in tenants
     )
 

@@ -42,7 +42,6 @@ class Streams:
         line: 64-byte lines, counted from the tenant's region on.
         gap: Core cycles since the core's request before.
         kind: `DATA`, `PROGRAM` or `WRITE`.
-        bytes: Of the request.
         after: Cycles since the last answer, and 1 more, where one came since the core's request before; else 0.
         data, program: Lines on their way to the core, of data and of instructions.
         start: Where each core's stream begins, and after the last one its end.

@@ -52,7 +52,6 @@ class Run:
     """Tenants side by side.
 
     Attributes:
-        cycles: Of an epoch.
         epochs: What was counted in each.
         instructions: Executed by the end of each epoch, by tenant; (epochs + 1, tenants), begins with zeros.
         cores: Each tenant was to have in each epoch, parts of a core where it had slices; (epochs, tenants).
@@ -190,12 +189,10 @@ def run_together(
     """Run kernels side by side under a policy.
 
     Args:
-        machine: What they share.
         kernels: One a tenant.
         privates: Of each kernel, over at least as many cycles as the run has.
         law: Of the machine's memory.
         decide: The policy; asked after each epoch but the last.
-        epochs: How many.
         cycles: Of each.
         start: Cores of each tenant in the first epoch; even where not given.
         parts: Slices of an epoch, in which a tenant may have a core or not.

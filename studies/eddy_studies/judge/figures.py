@@ -134,13 +134,7 @@ def slowdowns(trial: Trial, name: str) -> Mapping[str, float]:
 
 
 def estimate(trial: Trial, figure: Figure, seed: int = 0) -> Value:
-    """A figure with its bootstrap interval.
-
-    Args:
-        trial: All sequences.
-        figure: Of a trial.
-        seed: Of the resampling.
-    """
+    """A figure with its bootstrap interval."""
     count = len(trial.single_s)
     rng = np.random.default_rng(seed)
     drawn = [figure(trial.of(rng.integers(0, count, count))) for _ in range(RESAMPLES)]

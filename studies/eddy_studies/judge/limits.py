@@ -47,9 +47,7 @@ def lower_bound(jobs: Sequence[EventDemand], weights: Sequence[float], slots: in
     Every S gives a bound; the one used is found by moving single jobs in or out as long as that helps.
 
     Args:
-        jobs: All of them.
         weights: What a second of each one's response counts.
-        slots: How many there are.
     """
     relaxations = (_shortest_first, _heaviest_first) if len(set(weights)) == 1 else (_heaviest_first,)
     return max(_best_bound(jobs, weights, slots, relaxed) for relaxed in relaxations)
@@ -122,11 +120,7 @@ def _preempted(
 
 @dataclass(frozen=True, slots=True)
 class ClairvoyantEddy(Eddy):
-    """`eddy` that knows from the beginning what items take.
-
-    Attributes:
-        known: The latencies.
-    """
+    """`eddy` that knows from the beginning what items take."""
 
     known: Latencies = field(default_factory=Latencies)
 
@@ -151,7 +145,6 @@ def clairvoyant(workload: EventSequence, events: Sequence[Arrival], weights: Arr
     single events, kept where the weighted sum falls. What comes later is known, as each try runs the whole sequence.
 
     Args:
-        workload: Applications and board.
         events: The sequence; its own priorities are where the search begins.
         weights: What a second of each response counts.
         tries: Runs, beyond those that compare constants.
@@ -180,11 +173,9 @@ class RemainingGap:
     """Means over the first sequences of a trial, in seconds or relative to `exclusive`.
 
     Attributes:
-        sequences: How many.
         bound: No schedule is below.
         found: The best schedule found, everything known; no worse than `ours`.
         ours: `eddy`.
-        rival: The strongest rival.
     """
 
     sequences: int
@@ -205,9 +196,7 @@ def gap_to_bound(
     """What lies between `eddy` and the bound.
 
     Args:
-        workload: Applications and board.
         sequences: The first ones of the trial.
-        trial: Their responses.
         rival: By name.
         relative: Whether responses count over those under `exclusive`, or in seconds.
         tries: Of the search, for each sequence.

@@ -34,7 +34,6 @@ class Goal:
 
     Attributes:
         what: In words.
-        figure: Of a trial.
         bound: What it should reach, by arrivals; none where it is only reported.
         at_least: Whether it should be at least, or at most, that.
     """
@@ -100,7 +99,6 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
     """Hold the trial; write every response to `responses_*.csv` and every figure to `figures.json` under `out`.
 
     Args:
-        out: Folder.
         seed: Added to the first fresh seed.
         quick: Few sequences, and measured loads only.
         say: Told what is being done.

@@ -65,8 +65,6 @@ class Trial:
     """Outcomes, a row a sequence and a column an event.
 
     Attributes:
-        apps: Application of each event.
-        priority: Its priority.
         single_s: Its time on a slot of its own ([004] 3.2.3).
         path_s: Its critical path, below which no schedule gets its response.
         response_s: By contender.

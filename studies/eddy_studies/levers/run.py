@@ -104,7 +104,6 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
     """Run the recorded sequences and the demo's jobs under every setting; write `levers.csv` and `demo.csv`.
 
     Args:
-        out: Folder.
         seed: Of nothing: the sequences are recorded.
         quick: One sequence.
         say: Told what is being done.

@@ -41,7 +41,6 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None]) -> 
         out: Folder, made if need be.
         seed: First seed; the others follow it.
         quick: One seed and few points.
-        say: Told what is done.
     """
     rows: list[Row] = []
     # Two processes, as a figure is made by one thread; a figure's rows do not depend on the others.

@@ -48,9 +48,7 @@ def sweep(kinds: Iterable[Kind], shapes: Sequence[BatchShape], seeds: Sequence[i
     """One record for each kind, shape and scheme: means over the seeds.
 
     Args:
-        kinds: Of batches.
         shapes: Along the axis.
-        seeds: Of the batches.
         axis: Attribute of `BatchShape` that varies; its name in the records.
     """
     records: list[Record] = []

@@ -18,7 +18,6 @@ class BatchShape:
 
     Attributes:
         requesters, responders: Hosts that send, hosts that compute.
-        jobs: In the batch.
         deviation: Largest relative deviation of times and bandwidths (0.2 in the document).
         mapping: Which requester a job comes from, which the document leaves open: `random`; `even`, in turn; `skewed`,
             the k-th requester with a probability as 1/k.

@@ -34,10 +34,8 @@ class HedgeRecipe:
     Attributes:
         settings: Taken in turns, one an episode.
         worlds: In each episode.
-        episodes: How many.
         tokens_per_agent: As in the policy.
         token_value: Factor on the tokens kept, in (4.2).
-        states: Of the budget.
         looking_back: Agents of each world that learn from a round.
         rate: Epsilon of Algorithm 2.
     """
@@ -71,7 +69,6 @@ def train(recipe: HedgeRecipe, seed: int, say: Callable[[str], None]) -> Floats:
     """Probabilities of the levels in every state of the budget; (states, levels).
 
     Args:
-        recipe: What to do.
         seed: Of everything; worlds use seeds from 10**6 * (seed + 1) on, which no evaluation uses.
         say: Told how far it is.
     """

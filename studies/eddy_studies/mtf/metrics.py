@@ -35,7 +35,6 @@ def envy(swapped: Floats, weights: Floats) -> Floats:
 
     Args:
         swapped: u_i(X_j) in row i, column j.
-        weights: Of the agents.
     """
     own = np.diag(swapped)[:, None]
     return np.asarray(np.maximum(0.0, weights[:, None] * swapped / weights[None, :] - own))

@@ -21,7 +21,6 @@ class Traffic:
 
     Attributes:
         count: Jobs; (worlds, rounds, agents).
-        seeds: Of the worlds.
     """
 
     count: Ints

@@ -30,7 +30,6 @@ class Recipe:
     Attributes:
         settings: Taken in turns, one an episode.
         worlds: In each episode.
-        episodes: How many.
         tokens_per_agent: As in the policy.
         discount: Gamma of (4.4).
         trace: Lambda of the advantage; 0 is (4.5).
@@ -129,7 +128,6 @@ def train(recipe: Recipe, seed: int, say: Callable[[str], None]) -> Layers:
     """The actor after all episodes.
 
     Args:
-        recipe: What to do.
         seed: Of everything; worlds use seeds from 10**6 * (seed + 1) on, which no evaluation
             uses.
         say: Told the mean reward now and then.

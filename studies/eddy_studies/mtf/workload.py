@@ -36,9 +36,7 @@ class Experiment:
         bursts: How much more arrives in a burst than on average; 1 is a Poisson process.
         quiet: How much arrives outside bursts, of the average.
         burst_rounds: Mean length of a burst.
-        agents: How many.
         accelerators: How many; half of them at 2 GHz, half at 3 GHz, alternating.
-        rounds: Length of the run.
         scope: Whether an agent has a queue for each accelerator, filled by its load balancer, or one for all.
         units: Of utility: rounds of the agent's fastest accelerator, or plain inferences.
         applications: Indices into `APPLICATIONS`, dealt to the agents in turn.

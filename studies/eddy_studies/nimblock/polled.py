@@ -133,7 +133,6 @@ def run_polled(
         arrivals: Jobs; one a turn is admitted, when its `arrival_s` has come and the loop comes by.
         load_s: Load times the policy is told.
         card_s: By application, what finding an image on the SD card adds to a load, the loop waiting.
-        contention: The board's latencies.
 
     Raises:
         Stalled: Jobs are left that the policy never gives a slot.

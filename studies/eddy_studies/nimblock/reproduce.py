@@ -65,7 +65,6 @@ def reproduce(out: Path, seed: int, quick: bool, say: Say) -> list[Row]:
     """Write every figure's data (`.csv`), picture (`.png`) and circumstances (`.md`) under `out`.
 
     Args:
-        out: Folder.
         seed: First seed; the others follow it.
         quick: Two sequences a figure, and the published runs of Nimblock alone.
         say: Told what is being done.

@@ -63,7 +63,6 @@ def recorded(document: Mapping[str, Any], policy: str, workload: EventSequence) 
     Args:
         document: Of the form of `document()`.
         policy: One of `POLICIES`.
-        workload: The applications.
     """
     return [_recorded(sequence["events"], policy, workload) for sequence in document["sequences"]]
 

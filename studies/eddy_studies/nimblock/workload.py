@@ -80,7 +80,6 @@ class EventSequence:
         """An event's time on a slot of its own ([004] 3.2.3): a load a task, then its whole batch, in a row.
 
         Args:
-            event: What arrives.
             measured: Whether items take what was measured; else what was estimated.
         """
         app = self.apps[event.app]

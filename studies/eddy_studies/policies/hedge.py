@@ -26,7 +26,6 @@ class Hedge:
 
     Attributes:
         chances: (budget states, levels), rows sum to 1.
-        name: For tables.
         levels: The median of each row.
     """
 

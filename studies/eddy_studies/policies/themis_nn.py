@@ -102,7 +102,6 @@ def train(
     Args:
         told: (examples, inputs).
         progress: Measured progress of each, positive.
-        seed: Of the first weights.
         rounds: Steps.
     """
     draw = np.random.default_rng(seed)

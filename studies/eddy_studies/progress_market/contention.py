@@ -72,9 +72,6 @@ def share_cluster(
     Args:
         kernels: What each does.
         cores: Each has.
-        machine: The cluster.
-        law: Its memory.
-        cycles: Length of the epoch.
     """
     asked = [kernel.memory_load(x, machine, law) for kernel, x in zip(kernels, cores, strict=True)]
     served = _served(asked, [kernel.patience for kernel in kernels])

@@ -48,7 +48,6 @@ class MarketOutcome:
 
     Attributes:
         mix: Kernels of the four tenants.
-        policy: Its name.
         work: Speed of each tenant over both clusters, over that alone on both; (4,).
         wasted: Cores, of both clusters, that could be taken away from tenants without making them slower.
         paid_for_waste: Part of all money spent on those.

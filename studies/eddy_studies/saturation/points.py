@@ -69,11 +69,7 @@ def sweep(
     """Solve every batch for one slot up to `slots`, the budget shared among what is still to be solved.
 
     Args:
-        graph: The application.
-        slots: Of the system.
-        batches: To be solved.
         budget_s: Seconds of solving.
-        say: Told what was found.
     """
     wanted = sorted(set(batches))
     most = min(slots, len(graph.latency_s))

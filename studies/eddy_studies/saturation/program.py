@@ -46,7 +46,6 @@ def solve(graph: LoadedGraph, batch: int, slots: int, limit_s: float, known_s: f
     """The least makespan, or the best found in the time given.
 
     Args:
-        graph: The application.
         batch: Number of items.
         slots: Number of slots.
         limit_s: Seconds the solver may take.

@@ -81,7 +81,6 @@ class Run:
         workload: Its name.
         of, threads, fpu: The cluster: its cores, lanes, and whether they have FPUs.
         cores: Those that ran it.
-        cycles: What it took.
         fraction: F among cores, by the counters of this run (4.3); 0 on one core, which shows none.
     """
 
@@ -138,7 +137,6 @@ class CoreScaling:
         workload: Its name.
         of, threads, fpu: The cluster.
         cores: Those that ran it, by number; each of the lists below has a value for each.
-        cycles: What it took.
         by_counters: F by (4.3), from the counters of that run alone; 0 on one core.
         by_times: F by (4.1), Karp-Flatt: from that run's time and one core's; 0 on one core.
     """

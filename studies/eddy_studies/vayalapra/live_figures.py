@@ -18,7 +18,7 @@ QUANTUM_S = 5e-3
 """Coarser than live, so that there are fewer slices to play; promises are then harder to keep."""
 LEARNING_S = 0.5
 """Under entitlement, before anything is shown: every kernel has run everywhere by then, and is known."""
-LOOK_S, MOST_S = 0.2, 8.0
+LOOK_S, MAX_S = 0.2, 8.0
 """For the search of a configuration: seconds between two looks, and of the whole at most."""
 
 
@@ -48,7 +48,7 @@ def found_live(user_set: str, begin: str) -> tuple[str, float]:
     began_s = came_s = live.engine.now_s
     live.engine.intake.switch_price(POLICIES["market"]())
     held = live.configuration
-    while live.engine.now_s < began_s + MOST_S:
+    while live.engine.now_s < began_s + MAX_S:
         live.until(live.engine.now_s + LOOK_S / 4)
         if live.configuration != held:
             held, came_s = live.configuration, live.engine.now_s

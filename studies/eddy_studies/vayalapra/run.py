@@ -43,7 +43,6 @@ def reproduce(out: Path, seed: int, quick: bool, say: Callable[[str], None], fig
 
     Args:
         out: Folder, made if need be.
-        seed: Of the workloads' data.
         quick: Small workloads on the two smallest clusters, and short windows.
         say: Told what is being done.
         figure: "5.1" to "5.10", or "live" for the user sets on the hypervisor itself; None for all.

@@ -94,9 +94,6 @@ def measure(
         names: Workloads, keys of `sizes`.
         sizes: Makes them, from a seed.
         configurations: Cores and threads.
-        seed: Of the workloads' data.
-        cluster: Makes a cluster.
-        compiler: For the kernels.
         say: Told what is being done.
     """
     points = []

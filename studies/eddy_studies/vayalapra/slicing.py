@@ -27,7 +27,6 @@ class PromiseOutcome:
     """What became of the promise.
 
     Attributes:
-        markets: Tried.
         broken: Of these, with a tenant below its entitlement.
         worst: The least utility delivered over the entitlement's.
     """

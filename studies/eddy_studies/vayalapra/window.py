@@ -43,11 +43,9 @@ def shared(
     """Run a cluster whose tenants always have work.
 
     Args:
-        cores: Of the cluster.
         shares: In cores, by tenant; they sum to `cores`.
         weights: By tenant.
         speedups: By tenant, over one core, on 0, 1, .. cores of this cluster.
-        window_s: How long.
     """
     names = [str(i) for i in range(len(shares))]
     running, lags = [0] * len(shares), dict.fromkeys(names, 0.0)

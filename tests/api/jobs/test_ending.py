@@ -7,8 +7,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from eddy.api.http.metrics import Metrics
-from eddy.api.http.request_log import RequestLogMiddleware
+from eddy.api.http.request_log import Metrics, RequestLogMiddleware
 from prometheus_client import CollectorRegistry
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(autouse=True)
 def _young_jobs_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eddy.store.job_tables.purge.LEAST_AGE_S", -1.0)
+    monkeypatch.setattr("eddy.store.job_tables.purge.MIN_AGE_S", -1.0)
 
 
 def bounded(server: Any, **bounds: float) -> Context:

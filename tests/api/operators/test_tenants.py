@@ -11,7 +11,7 @@ import pytest
 from eddy.api.access.request_limits import TokenBuckets
 from eddy.core.errors import RateLimited
 from eddy.core.tenants import KeyScope
-from eddy.store.account_tables.keys import KEPT_ENDED, MOST_KEYS, Keys
+from eddy.store.account_tables.tenants import KEPT_ENDED, MAX_KEYS, Keys
 
 pytestmark = pytest.mark.anyio
 
@@ -198,10 +198,10 @@ async def test_the_last_operators_key_stays(server: Any) -> None:
 
 async def test_keys_are_bounded(server: Any) -> None:
     async with server.client("ada") as client:
-        for _ in range(MOST_KEYS - 1):
+        for _ in range(MAX_KEYS - 1):
             assert (await client.post("/v1/keys", json={})).status_code == 201
         refused = await client.post("/v1/keys", json={})
-        assert (refused.status_code, refused.json()["limit"]) == (429, MOST_KEYS)
+        assert (refused.status_code, refused.json()["limit"]) == (429, MAX_KEYS)
 
 
 async def test_bounds_and_weight_change_while_a_tenant_works(server: Any) -> None:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from eddy.api.request_bodies import admission
+from eddy.api.request_bodies import jobs as submissions
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.core.errors import InvalidRequest
 from eddy.core.records import JobRequest
@@ -37,7 +37,7 @@ def forbidding(admit: Callable[..., JobRequest]) -> Callable[..., JobRequest]:
 @pytest.mark.anyio
 @pytest.mark.parametrize("query", ["", "?dry_run=false", "?dry_run=true"])
 async def test_a_rule_holds_for_every_submission(server: Any, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
-    monkeypatch.setattr(admission, "admit", forbidding(admission.admit))
+    monkeypatch.setattr(submissions, "admit", forbidding(submissions.admit))
     job = {"application": "invert", "inputs": {"image": [await server.put(BLOB)]}}
     async with server.client() as client:
         for labels, wanted in (({"forbidden": "x"}, 422), ({"allowed": "x"}, (200, 202))):
@@ -47,7 +47,7 @@ async def test_a_rule_holds_for_every_submission(server: Any, monkeypatch: pytes
 
 @pytest.mark.anyio
 async def test_a_rule_holds_for_jobs_of_arrays(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "admit", forbidding(admission.admit))
+    monkeypatch.setattr(submissions, "admit", forbidding(submissions.admit))
     job = {"application": "invert", "inputs": {"image": [await server.put(BLOB)]}}
     async with server.client() as client:
         for each in ({"labels": {"forbidden": "x"}}, {}):
@@ -79,7 +79,7 @@ async def test_a_board_alone_refuses_what_only_a_pool_can_give(server: Any) -> N
 
 
 def test_a_rule_holds_at_a_head_of_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submitting, "admit", forbidding(admission.admit))
+    monkeypatch.setattr(submitting, "admit", forbidding(submissions.admit))
     ada, known = PoolTenant("ada", max_priority=3), {"old"}
 
     async def tenant(_: str) -> PoolTenant:
@@ -121,6 +121,6 @@ def test_requests_are_made_of_submissions_in_one_place() -> None:
                     made[name].add(path.relative_to(RUNTIME).as_posix())
     assert made == {
         "JobRequest": {"api/request_bodies/jobs.py"},
-        "request": {"api/request_bodies/admission.py"},
-        "check_kind": {"api/request_bodies/admission.py", "api/request_bodies/arrays.py"},
+        "request": {"api/request_bodies/jobs.py"},
+        "check_kind": {"api/request_bodies/jobs.py", "api/request_bodies/arrays.py"},
     }

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 from eddy.client import AsyncClient, Client, answers
-from eddy.client.calls.async_kernel import AsyncKernel
-from eddy.client.calls.kernel import Kernel
+from eddy.client.calls.kernel import AsyncKernel, Kernel
 
 ROOT = Path(__file__).parents[3]
 ASKED = re.compile(r'read_answer\(\s*answers\.(\w+),\s*"([A-Z]+)",\s*f?"(/[^"?]*)')

@@ -13,8 +13,7 @@ import httpx
 import numpy as np
 import pytest
 from eddy.client import AsyncClient, Client, JobFailed, ServerUnreachable, answers
-from eddy.client.calls.async_kernel import AsyncKernel
-from eddy.client.calls.kernel import Kernel
+from eddy.client.calls.kernel import AsyncKernel, Kernel
 from eddy.core.errors import NotFound
 from eddy.core.records import SlotStatus
 

@@ -20,7 +20,7 @@ from eddy.store.db.rows import Commit
 
 pytestmark = pytest.mark.anyio
 BATCH, BATCHES = 100, 100
-MOST_BYTES = 250_000
+MAX_BYTES = 250_000
 """What a slow client may keep the server holding: what asyncio takes before it says stop, two pages, and some."""
 
 PATIENT, IMPATIENT = ConnectionLimits(patience_s=60.0), ConnectionLimits(patience_s=0.05)
@@ -148,7 +148,7 @@ async def test_one_that_reads_nothing_for_long_harms_nobody_and_misses_nothing(s
             served.happen(job, "ada")
             await asyncio.gather(*(each.up_to(1 + BATCH * number) for each in quick))
             most_bytes = max(most_bytes, served.held_bytes)
-        assert quick[0].size > 4 * MOST_BYTES > 4 * most_bytes > 0
+        assert quick[0].size > 4 * MAX_BYTES > 4 * most_bytes > 0
         await slow.up_to(1 + BATCH * BATCHES)
         for each in (slow, *quick):
             assert each.ids == list(range(1, 2 + BATCH * BATCHES))

@@ -19,7 +19,7 @@ from eddy.api.access.hub_tokens import (
     ASKED_AT_ONCE,
     FAILED_S,
     KEPT_S,
-    MOST_OF_USER,
+    MAX_OF_USER,
     REFUSED_S,
     UNCONFIRMED_S,
     HubSettings,
@@ -312,7 +312,7 @@ async def test_few_of_an_address_are_asked_at_once_and_hold_up_nobody_else(hub: 
     """Guesses, and many tokens of one user, of which those that are not fresh are asked about again."""
     clock = Clock()
     tokens = tokens_of(hub, clock)
-    mine = [hub.add(f"mine{number}", "eve", "all") for number in range(MOST_OF_USER)]
+    mine = [hub.add(f"mine{number}", "eve", "all") for number in range(MAX_OF_USER)]
     hub.add("old", "ada", "all")
     asking = ConcurrentTokens(tokens)
     for token in (*mine, "old"):
@@ -349,7 +349,7 @@ async def test_who_waits_too_long_or_behind_too_many_is_told_when_to_come_again(
     hub: Hub, wait_s: float, most_waiting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub_tokens, "WAIT_S", wait_s)
-    monkeypatch.setattr(hub_tokens, "MOST_WAITING", most_waiting)
+    monkeypatch.setattr(hub_tokens, "MAX_WAITING", most_waiting)
     tokens = tokens_of(hub, Clock())
     asking = ConcurrentTokens(tokens)
     hub.open.clear()
@@ -418,7 +418,7 @@ async def test_a_feed_of_a_token_ends_with_it(server: Any, hub: Hub) -> None:
     key = await tokens.key(hub.add("t1", "kim"), "")
     credential = Credential(key.id)
     with streams.track_stream(credential):
-        for number in range(2 * MOST_OF_USER):
+        for number in range(2 * MAX_OF_USER):
             await tokens.key(hub.add(f"more{number}", "kim"), "")
         assert streams.is_authorized(credential), "whatever else its user has"
     clock.now_s += UNCONFIRMED_S
@@ -431,8 +431,8 @@ async def test_a_user_s_many_tokens_push_out_that_user_s_oldest_and_none_of_a_st
     ada = await tokens.key(hub.add("t1", "ada", "all"), "")
     mine = [(await tokens.key(hub.add("first", "eve", "all"), "")).id]
     tokens.in_use = lambda: [mine[0]]
-    mine += [(await tokens.key(hub.add(f"mine{number}", "eve", "all"), "")).id for number in range(3 * MOST_OF_USER)]
-    assert set(tokens._names) == {ada.id, mine[0], *mine[-MOST_OF_USER:]}
+    mine += [(await tokens.key(hub.add(f"mine{number}", "eve", "all"), "")).id for number in range(3 * MAX_OF_USER)]
+    assert set(tokens._names) == {ada.id, mine[0], *mine[-MAX_OF_USER:]}
     clock.now_s += UNCONFIRMED_S
     latest = await tokens.key(hub.add("t2", "joe", "all"), "")
     assert set(tokens._names) == {mine[0], latest.id}, "what no stream may go on with is kept for nobody"

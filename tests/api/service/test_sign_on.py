@@ -20,7 +20,7 @@ from eddy.api.access.identity_provider import (
     challenge_of,
     new_verifier,
 )
-from eddy.api.access.provider_calls import AT_ONCE, MOST_WAITING
+from eddy.api.access.provider_calls import AT_ONCE, MAX_WAITING
 from eddy.api.access.roles import Role, RoleRules
 from eddy.api.access.sessions import COOKIE, HEADER
 from eddy.api.access.sign_on_flows import CODE_LIFE_S, LIFE_S, MAX_KEPT, SignOnFlows
@@ -159,7 +159,7 @@ async def test_keys_that_were_rotated_are_asked_for_again(
         assert (await log_in(client)).status_code == 303
         provider.rotate()
         assert (await log_in(client)).status_code == 401  # not at once: who sends nonsense has nobody asked often
-        monkeypatch.setattr("eddy.api.access.identity_provider.LEAST_AGE_S", 0.0)
+        monkeypatch.setattr("eddy.api.access.identity_provider.MIN_AGE_S", 0.0)
         assert (await log_in(client)).status_code == 303
 
 
@@ -204,7 +204,7 @@ async def test_a_provider_that_hangs_holds_up_log_ins_alone(start: Any, monkeypa
         async def begin() -> None:
             answers.append(await client.get(SIGN_ON))
 
-        for _ in range(AT_ONCE + MOST_WAITING + 5):
+        for _ in range(AT_ONCE + MAX_WAITING + 5):
             group.start_soon(begin)
         while len(answers) < 5:
             await anyio.sleep(0.01)
@@ -269,7 +269,7 @@ async def test_groups_of_a_project_act_for_the_tenants_it_has_now(server: Any, p
 async def test_many_log_ins_of_a_tenant_end_the_oldest_of_them(
     server: Any, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eddy.api.routes.sign_on.MOST_KEYS", 3)
+    monkeypatch.setattr("eddy.api.routes.sign_on.MAX_KEYS", 3)
     async with browser(server) as client:
         for _ in range(4):
             assert (await log_in(client)).status_code == 303

@@ -92,7 +92,6 @@ def cycles_taken(profile: Profile, own: Traffic, others: Traffic | None, rate: f
     """Shell-clock cycles that slot 0 takes for its traffic while every other slot does its own.
 
     Args:
-        profile: The board.
         own: What slot 0 does; it has an end.
         others: What each other slot does, from before slot 0 starts; None: nothing.
         rate: Every regulator's, in bytes a cycle; None: off.

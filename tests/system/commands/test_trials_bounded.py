@@ -6,12 +6,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from cores_kit import add_request, description, engine_over, finish, manifest, tenants
+from cores_kit import add_request, description, engine_over, manifest, tenants
 from eddy.board.model.model import ModelBoard
 from eddy.board.model.model_images import model_images
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.engine.engine import Engine
 from eddy.store import Store
+from hypervisor_kit import finish
 
 SMALL, LARGE = manifest(1), manifest(2)
 MODULES = {each.module: each for each in (SMALL, LARGE)}

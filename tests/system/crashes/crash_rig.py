@@ -44,7 +44,6 @@ class Wanted:
     """A job that is wanted.
 
     Attributes:
-        body: What is sent.
         output: Name of its output.
         right: What the output must be.
         job: Its number, once it was acknowledged.

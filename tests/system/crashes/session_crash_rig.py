@@ -32,7 +32,7 @@ from system.crashes.crash_rig import KILLED, Rig
 
 SOURCE = "kernel void once(global uint *x) { x[0] += 1; }"
 MEMORY_BYTES = 1 << 20
-WORK_S, END_S, MOST_LAUNCHES = 1.0, 300.0, 20
+WORK_S, END_S, MAX_LAUNCHES = 1.0, 300.0, 20
 PATIENCE_S = 3.0
 """Wall seconds for an end, before it is seen whether a half has to be started again."""
 OVER = ("closed", "lost")
@@ -46,7 +46,6 @@ class Tenant:
     """A client and what it knows of its session.
 
     Attributes:
-        client: Of a tenant.
         draw: How much it asks for.
         ends: Of all commands so far, by code.
         lost: Sessions that the board has lost.
@@ -108,7 +107,7 @@ class Tenant:
         self.open()
         assert self.session is not None
         if not self.pending and self.session.state not in OVER:
-            self.pending = [self._launch() for _ in range(self.draw.randint(1, MOST_LAUNCHES))]
+            self.pending = [self._launch() for _ in range(self.draw.randint(1, MAX_LAUNCHES))]
         self.settle()
         if self.session.state in OVER:
             self.forget()

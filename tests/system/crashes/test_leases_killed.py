@@ -21,7 +21,7 @@ ASKED = LeaseOptions(lasts_s=3600.0, module="flip", memory_bytes=4096)
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_keeper, "LEAST_PACE_S", 1e-6)
+    monkeypatch.setattr(lease_keeper, "MIN_PACE_S", 1e-6)
 
 
 class Holder:

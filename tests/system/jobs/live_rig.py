@@ -45,7 +45,6 @@ class Live:
     Args:
         board: Any board with images of the applications' modules.
         policy: Who gets which slot.
-        folder: For the store.
     """
 
     def __init__(self, board: BoardPort, policy: DispatchPolicy, folder: Path) -> None:

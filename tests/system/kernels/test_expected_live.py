@@ -21,7 +21,7 @@ from eddy.hypervisor.forecast.estimator_feed import KEPT
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.views.view import Dispatch, DispatchView
 from eddy.store import Store
-from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
+from hypervisor_kit import CHAIN, MODULES, TENANT, ended, model_board, request
 
 pytestmark = pytest.mark.anyio
 SLOTS = 3
@@ -39,13 +39,6 @@ async def serving(store: Store, board: ModelBoard) -> AsyncIterator[Hypervisor]:
         group.start_soon(hypervisor.run)
         yield hypervisor
         group.cancel_scope.cancel()
-
-
-async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobRecord:
-    with anyio.fail_after(180):
-        async for _ in hypervisor.following.events(record.tenant, record.id):
-            pass
-    return store.jobs.get(record.tenant, record.id)
 
 
 class GatedPolicy(FirstComeFirstServed):

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from contract.gpu_harness import CLUSTER, GpuHarness, opened
+from contract.gpu_harness import CLUSTER, GpuHarness
 from contract.kernels import THREADS
 from eddy.board.port.port import Access, BoardEvent, Buffer, Cause, EventKind, Grant, KernelLaunch, Launch, SlotPhase
 from eddy.gpu.launches.launch import extent
@@ -66,12 +64,6 @@ class Tenant:
     def wanted(self) -> npt.NDArray[Any]:
         """What `sums` must leave there."""
         return np.asarray(self.data.reshape(-1, GROUP).sum(axis=1))
-
-
-@pytest.fixture
-def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuHarness]:
-    with opened("rtl", tmp_path, monkeypatch) as harness:
-        yield harness
 
 
 def start(gpu: GpuHarness, owner: str, kernel: str, data: npt.NDArray[Any], core: int, limit_s: float = 0.01) -> Tenant:

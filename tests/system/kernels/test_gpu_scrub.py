@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
-from contract.gpu_harness import CLUSTER, GpuHarness, opened
+from contract.gpu_harness import CLUSTER, GpuHarness
 from contract.kernels import END, LEAVE, REGION_BYTES, RESULT, kernel
 from eddy.board.port.port import Buffer, EventKind, SlotPhase
 from eddy.gpu.programs.layout import LOCAL_BASE, REGION_BASE
@@ -44,12 +41,6 @@ LOOK = (
 )
 """Leaves whatever it finds before it writes anything: registers, local memory, its region behind the program."""
 READ = f"li t0, {REGION_BASE + DATA:#x}\nlw a0, 0(t0)\n" + LEAVE + END
-
-
-@pytest.fixture
-def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuHarness]:
-    with opened("rtl", tmp_path, monkeypatch) as harness:
-        yield harness
 
 
 def code(source: str) -> bytes:

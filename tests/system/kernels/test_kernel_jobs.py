@@ -26,7 +26,7 @@ from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.views.view import Configure, Decision, Dispatch, DispatchPolicy, DispatchView, Preempt
 from eddy.store import Store
 from eddy_studies.replay import read_trace
-from hypervisor_kit import CHAIN, TENANT, expected, request
+from hypervisor_kit import CHAIN, TENANT, expected, finish, request
 from kernel_kit import (
     ALL_MODULES,
     STEP,
@@ -69,12 +69,6 @@ class AlternatingPolicy:
 def engine_over(board: Any, store: Any, gpu_policy: DispatchPolicy | None = None) -> Engine:
     applications = {CHAIN.name: CHAIN}
     return Engine(board, POLICIES["fcfs"](), store, applications, ALL_MODULES, None, kernels(), gpu_policy)
-
-
-def finish(engine: Engine) -> None:
-    while not engine.is_idle:
-        engine.step()
-    assert not engine.stalled
 
 
 def check_steps(store: Store, tenant: str, job: int, salt: int, n: int = 2) -> None:

@@ -7,14 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 from bitstreams_kit import package
-from contract.gpu_harness import MODULES, GpuHarness, opened
+from contract.gpu_harness import MODULES, GpuHarness
 from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
 from eddy.hypervisor.cores.market_loop import PriceSettings
@@ -32,12 +31,6 @@ kernel void step(global uint *y, global const uint *x, uint n) {
   for (uint k = 0; k < n; k++) y[i] = y[i] * 1664525u + x[i];
 }
 """
-
-
-@pytest.fixture
-def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuHarness]:
-    with opened("rtl", tmp_path, monkeypatch) as harness:
-        yield harness
 
 
 def sharer(source: Path, url: str, key: str, salt: int, launches: int) -> subprocess.Popen[str]:

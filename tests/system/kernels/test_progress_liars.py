@@ -52,7 +52,6 @@ def had(lies: Counts, price: str = "hsm_fair", promised: float = 0.0, renames: b
 
     Args:
         lies: What the liar's kernels count.
-        price: The policy.
         promised: Progress that ada was promised.
         renames: Whether each job of the liar's is another kernel.
     """

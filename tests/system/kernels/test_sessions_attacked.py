@@ -21,7 +21,7 @@ from eddy.core.errors import EddyError, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.frames import MEDIA_TYPE, pack_frame, split_frame
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.intake.kernels import KernelLimits
-from eddy.hypervisor.sessions.directory import MOST_BUFFERS
+from eddy.hypervisor.sessions.directory import MAX_BUFFERS
 from eddy.store.account_tables.usage import UsageRow, day_of
 from eddy.store.board_tables.sessions import MAX_OPEN
 from kernel_kit import kernel_board
@@ -108,8 +108,8 @@ def test_more_buffers_than_may_be_are_refused_and_the_others_work(session: Sessi
     with pytest.raises(SessionFailed):
         session.finish()
     codes = [each.created.error[0] if each.created.error else "" for each in made]
-    assert codes.count("") == MOST_BUFFERS
-    assert set(codes[MOST_BUFFERS:]) == {"quota-exceeded"}
+    assert codes.count("") == MAX_BUFFERS
+    assert set(codes[MAX_BUFFERS:]) == {"quota-exceeded"}
     session.fill(made[0], b"abcd")
     assert session.read(made[0]).result() == b"abcd"
 

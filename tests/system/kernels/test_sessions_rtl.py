@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
-from contract.gpu_harness import MODULES, GpuHarness, opened
+from contract.gpu_harness import MODULES, GpuHarness
 from cores_kit import engine_over, tenants
 from eddy.core.profiles import ClusterBounds
 from eddy.hypervisor.cores.market_loop import PriceSettings
@@ -19,12 +16,6 @@ from eddy.store import Store
 from session_kit import Guest, serve
 
 pytestmark = [pytest.mark.rtl, pytest.mark.xdist_group("board-rtl")]
-
-
-@pytest.fixture
-def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuHarness]:
-    with opened("rtl", tmp_path, monkeypatch) as harness:
-        yield harness
 
 
 def test_sessions_of_two_tenants_are_right_and_reach_nothing_of_each_other(gpu: GpuHarness) -> None:

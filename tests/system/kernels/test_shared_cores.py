@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from cores_kit import SOURCE, CoresBoard, add_request, engine_over, finish, manifest, tenants
+from cores_kit import SOURCE, CoresBoard, add_request, engine_over, manifest, tenants
 from eddy.board.model.model import ModelFaults
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
@@ -19,6 +19,7 @@ from eddy.hypervisor.intake import kernels
 from eddy.policy.price import POLICIES
 from eddy.policy.price.view import PriceDecision, PriceView, Traits
 from eddy.store import Store
+from hypervisor_kit import finish
 from kernel_kit import buffer, step_arrays, stepped
 
 FOUR = manifest(4)

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from cores_kit import SOURCE, CoresBoard, engine_over, finish, manifest, tenants
+from cores_kit import SOURCE, CoresBoard, engine_over, manifest, tenants
 from eddy.board.model.model import ModelFaults
 from eddy.board.port.port import Cause, Launch
 from eddy.core.errors import Conflict, ImageRefused
@@ -16,7 +16,7 @@ from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.store import Store
-from hypervisor_kit import request
+from hypervisor_kit import finish, request
 from kernel_kit import buffer, step_arrays, stepped
 from system.crashes.test_hypervisor_crash import Killer, MortalEffects, deaths
 

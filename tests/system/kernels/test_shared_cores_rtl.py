@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
-from contract.gpu_harness import CLUSTER, MODULES, GpuHarness, opened
+from contract.gpu_harness import CLUSTER, MODULES, GpuHarness
 from cores_kit import SOURCE, engine_over, tenants
 from eddy.core.jobs import JobState
 from eddy.core.records import KERNEL, JobEventKind, JobRequest
@@ -43,12 +40,6 @@ kernel void look(global uint *out, local volatile uint *t) {{
 }}
 """
 """Stores what it finds before it has put anything there: registers, stack, local memory."""
-
-
-@pytest.fixture
-def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuHarness]:
-    with opened("rtl", tmp_path, monkeypatch) as harness:
-        yield harness
 
 
 def engine_on(gpu: GpuHarness, store: Store) -> Engine:

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from contract.gpu_harness import MODULES, GpuHarness, opened
+from contract.gpu_harness import MODULES, GpuHarness
 from cores_kit import engine_over, tenants
 from eddy.core.sessions import SessionOptions
 from eddy.gpu.programs.layout import REGION_BASE
@@ -35,12 +34,6 @@ int main() {
 """
 ARGUMENTS, RECORD, STATES, PRINTED, STACKS, OUT = 0, 0x100, 0x400, 0x1000, 0x20000, 0x60000
 """Offsets in the second buffer."""
-
-
-@pytest.fixture
-def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuHarness]:
-    with opened("rtl", tmp_path, monkeypatch) as harness:
-        yield harness
 
 
 def begin(guest: Guest, engine: Engine, image: bytes, count: int, wild: int = 0) -> int:

@@ -32,7 +32,7 @@ from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link, open_pool
 from eddy.pool.jetstream.naming import load_pool_numbers
 from eddy.pool.placement.leader import Leader
-from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.placement.shares import WeightRounds
 from eddy.pool.records.records import PoolBoard
 from eddy.pool.routes.open_transfers import OpenTransfers
 from eddy.pool.servers.admission import board_account, pool_account

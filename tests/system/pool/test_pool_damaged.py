@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from eddy.cli.demo.demo_plan import photograph
-from eddy.pool.jetstream.link import Link, open_pool
+from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.tenant_keys import PoolKeys
-from pool_boards import unhurried
+from pool_boards import at_the_servers
 from pool_kit import WAIT_S, Pool, asking, until
 
 HALF = b'{"id": 987654321, "ten'
@@ -37,15 +36,6 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
         running.board("b1")
         until(lambda: running.present(running.operator(head)) == {"b1"})
         yield running
-
-
-def at_the_servers(pool: Pool, what: Callable[[Link], Awaitable[None]]) -> None:
-    async def go() -> None:
-        async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
-            await what(link)
-
-    with unhurried():
-        asyncio.run(go())
 
 
 def goes_on(pool: Pool, number: int = 0) -> None:

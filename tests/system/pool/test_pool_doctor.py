@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from eddy.cli.main import app
 from eddy.pool.bytes.byte_store import BlobName
-from eddy.pool.head import roll_call
+from eddy.pool.head import app as head_app
 from eddy.pool.head.head_server import Head
 from eddy.pool.jetstream.byte_accounts import LEFT_S, OWNER
 from eddy.pool.routes.context import HeadParts
@@ -41,7 +41,7 @@ def file_at(head: Head, sha: str) -> Path:
 
 def test_what_is_wrong_with_bytes_is_found_and_with_heads(pool: Pool) -> None:
     head = pool.head("a")
-    with patch.object(roll_call, "version", lambda: "0.0.1"):
+    with patch.object(head_app, "version", lambda: "0.0.1"):
         pool.head("old")
         pool.tenant(head)
         contents = [os.urandom(1000 + n) for n in range(4)]

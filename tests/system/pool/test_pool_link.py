@@ -16,7 +16,7 @@ from unittest.mock import patch
 import pytest
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import KeyScope
-from eddy.pool.connection.streams import EVENTS, LEASES, MOST_CONSUMERS
+from eddy.pool.connection.streams import EVENTS, LEASES, MAX_CONSUMERS
 from eddy.pool.connection.tasks import ended
 from eddy.pool.connection.transfer import DamagedBlob
 from eddy.pool.jetstream.blobs import PoolBlobs
@@ -29,7 +29,7 @@ from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.records.records import JobFenced, JobPart, PoolJob
 from eddy.pool.routes.transfers import paced
 from eddy.pool.servers.nats_server import NatsServer
-from eddy.store.account_tables.keys import revoke_after
+from eddy.store.account_tables.tenants import revoke_after
 from nats.js.kv import KeyValue
 from pool_boards import all_jobs, fetched, unhurried
 from pool_kit import WAIT_S
@@ -94,12 +94,12 @@ def test_more_than_a_thousand_may_fetch_and_follow_at_once_in_a_pool_made_before
     async def check(link: Link) -> None:
         for stream in streams:
             config = (await link.js.stream_info(stream)).config
-            assert config.max_consumers == MOST_CONSUMERS
+            assert config.max_consumers == MAX_CONSUMERS
             config.max_consumers = -1  # as servers take it: 1,000
             await link.js.update_stream(config)
         await _made(link.nats, 1, link.bytes)
         for stream in streams:
-            assert (await link.js.stream_info(stream)).config.max_consumers == MOST_CONSUMERS
+            assert (await link.js.stream_info(stream)).config.max_consumers == MAX_CONSUMERS
 
     on_a_server(tmp_path, check)
 

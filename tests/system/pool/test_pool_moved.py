@@ -98,7 +98,7 @@ def test_a_blob_that_lost_pieces_holds_no_head_up(tmp_path: Path) -> None:
             kept = await link.js.object_store(OBJECTS)
             info = await kept.get_info(f"ada/{NAMES[0]}")
             await link.js.purge_stream(STREAM, subject=f"$O.{OBJECTS}.C.{info.nuid}")
-        with patch.object(moved_blobs, "MOST_S", 2.0):
+        with patch.object(moved_blobs, "MAX_S", 2.0):
             async with open_pool(pool, "one", WAIT_S) as one:
                 assert await fetched(PoolBlobs(one), "ada", NAMES[2]) == BLOBS[2]
                 assert await PoolBlobs(one).size("ada", NAMES[0], look=True) is None

@@ -435,7 +435,7 @@ def test_what_is_on_its_way_for_long_is_nobodys_only_once_nothing_comes(tmp_path
 def test_a_head_follows_a_tenant_for_as_long_as_it_is_at_work_for_it(tmp_path: Path) -> None:
     async def check(one: Link, two: Link) -> None:
         slow, blobs = Slow(), PoolBlobs(one)
-        with patch.object(byte_accounts, "MOST_FOLLOWED", 2):
+        with patch.object(byte_accounts, "MAX_FOLLOWED", 2):
             storing = asyncio.ensure_future(blobs.store(incoming(), slow.chunks()))
             await slow.began.wait()
             await asyncio.gather(*(blobs.put(tenant, b"x") for tenant in "bcdefgh"))

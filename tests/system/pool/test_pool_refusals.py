@@ -4,7 +4,6 @@ where it can be."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import os
@@ -18,9 +17,9 @@ from eddy.cli.demo.demo_plan import photograph
 from eddy.core.errors import StorageFull
 from eddy.pool.connection.streams import KEPT, PASSING_ON
 from eddy.pool.connection.transfer import PIECE_BYTES
-from eddy.pool.jetstream.link import Link, open_pool
+from eddy.pool.jetstream.link import Link
 from eddy.pool.servers.nats_server import NatsServer
-from pool_boards import file_of, objects_in, unhurried
+from pool_boards import at_the_servers, file_of, objects_in
 from pool_kit import WAIT_S, Pool, asking, until
 
 APP = "image_compression"
@@ -37,15 +36,6 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
         running.board("b1")
         until(lambda: running.present(running.operator(head)) == {"b1"})
         yield running
-
-
-def at_the_servers(pool: Pool, what: Callable[[Link], Awaitable[None]]) -> None:
-    async def go() -> None:
-        async with open_pool(str(pool.head_file), "test", WAIT_S) as link:
-            await what(link)
-
-    with unhurried():
-        asyncio.run(go())
 
 
 @contextlib.contextmanager

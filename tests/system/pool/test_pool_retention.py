@@ -94,7 +94,7 @@ def with_pool(folder: Path, what: Any) -> None:
         finally:
             await ended(following)
 
-    with patch.object(record_collector, "LEAST_AGE_S", 0.0), patch.object(record_collector, "MARK_S", 0.0):
+    with patch.object(record_collector, "MIN_AGE_S", 0.0), patch.object(record_collector, "MARK_S", 0.0):
         on_two_links(folder, go)
 
 

@@ -24,7 +24,7 @@ from eddy.pool.mirror.flood_guard import LEASES, MOST, REQUESTS
 from eddy.pool.records.record_json import to_json
 from eddy.pool.records.records import PoolBoard, PoolJob
 from eddy.pool.routes.rendering import render_job
-from eddy.pool.servers.admission import MOST_BUFFERED
+from eddy.pool.servers.admission import MAX_BUFFERED
 from nats.aio.client import Client as Nats
 from pool_boards import DATA, SHA, Boards, fetched, objects_in, with_boards
 from pool_kit import WAIT_S
@@ -254,7 +254,7 @@ def test_a_board_that_sends_leases_without_end_is_named_and_others_are_heard_mea
 
     async def check(boards: Boards) -> None:
         limits = json.loads(boards.server.config.read_text())["jetstream"]
-        assert limits["max_buffered_msgs"] == MOST_BUFFERED
+        assert limits["max_buffered_msgs"] == MAX_BUFFERED
         mirror, deadline = boards.lead.mirror, asyncio.get_running_loop().time() + WAIT_S
         async with boards.board("b1") as (_, mine), boards.board("b2") as (nats, other):
             await steadily(lambda: other.join(FACTS))

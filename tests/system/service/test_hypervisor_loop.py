@@ -14,12 +14,12 @@ from eddy.board.model.model import ModelBoard, ModelFaults
 from eddy.board.port.port import Cause
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.jobs import JobState
-from eddy.core.records import JobEvent, JobEventKind, JobRecord, JobRequest
+from eddy.core.records import JobEvent, JobEventKind, JobRequest
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
-from hypervisor_kit import CHAIN, MODULES, TENANT, expected, model_board, put_inputs, request
+from hypervisor_kit import CHAIN, MODULES, TENANT, ended, expected, model_board, put_inputs, request
 
 pytestmark = pytest.mark.anyio
 
@@ -39,13 +39,6 @@ async def serving(
         group.start_soon(hypervisor.run)
         yield hypervisor
         group.cancel_scope.cancel()
-
-
-async def ended(hypervisor: Hypervisor, store: Store, record: JobRecord) -> JobRecord:
-    with anyio.fail_after(180):
-        async for _ in hypervisor.following.events(record.tenant, record.id):
-            pass
-    return store.jobs.get(record.tenant, record.id)
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))

@@ -28,7 +28,7 @@ from eddy.store.job_tables.listing import JobFilter
 from eddy.store.upkeep.folder import DataFolder
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
 
-MOST_COMMITS = 60
+MAX_COMMITS = 60
 """More than the jobs of a test cause."""
 
 
@@ -98,7 +98,7 @@ def answered(store: Store, job: int, asked_unix_s: float | None) -> None:
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_cancellation_that_was_accepted_is_in_force_or_came_too_late(after: bool, dies: bool) -> None:
     outcomes = []
-    for at in range(MOST_COMMITS):
+    for at in range(MAX_COMMITS):
         store, board = InterveningStore(), model_board()
         engine = engine_over(store, board)
         job = engine.intake.accept(request(store, batch=1)).id
@@ -136,7 +136,7 @@ def test_a_cancellation_that_was_accepted_is_in_force_or_came_too_late(after: bo
 @pytest.mark.parametrize("after", [False, True])
 def test_the_same_of_an_array(after: bool) -> None:
     late = 0
-    for at in range(MOST_COMMITS):
+    for at in range(MAX_COMMITS):
         store, board = InterveningStore(), model_board()
         engine = engine_over(store, board)
         wanted = [request(store, batch=1, salt=salt) for salt in range(2)]

@@ -29,7 +29,7 @@ sys.path.insert(0, sys.argv[1] + "/tools")
 import answer_types
 from typer.testing import CliRunner
 from eddy.api.answers.rendering import job_answer
-from eddy.api.request_bodies.admission import admit
+from eddy.api.request_bodies.jobs import admit
 from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.kinds import VIEWS
 from eddy.cli.main import app

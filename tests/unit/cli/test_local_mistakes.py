@@ -154,7 +154,7 @@ def answering(document: dict[str, Any]) -> Callable[..., Client]:
 def test_an_out_folder_that_cannot_be_is_said(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("eddy.cli.tenant.jobs.connect", answering({"id": 1, "state": "succeeded"}))
+    monkeypatch.setattr("eddy.cli.support.local.connect", answering({"id": 1, "state": "succeeded"}))
     monkeypatch.setattr(Client, "outputs", lambda *_: {"result": np.zeros(3)})
     refused = run("result", "1", "--out", where)
     assert refused.exit_code == output.USAGE

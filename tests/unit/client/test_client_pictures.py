@@ -12,7 +12,8 @@ import pytest
 from eddy.api.answers.market import _NOW
 from eddy.api.request_bodies import examples
 from eddy.client import answers
-from eddy.client.calls import pictures, progress
+from eddy.client.calls import pictures
+from eddy.client.calls.job import show_progress
 from eddy.client.calls.views import JobList, MarketView, Timeline
 
 HOSTILE = "<script>alert(1)</script>&\"'"
@@ -92,11 +93,11 @@ def test_progress_is_drawn_where_a_kernel_runs_and_said_nowhere_else(
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     display = SimpleNamespace(display=lambda card, display_id: handle)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    with progress.shown(examples.JOB) as tell:
+    with show_progress(examples.JOB) as tell:
         tell({**examples.JOB, "progress": {"done": 3, "total": 4}, "state": "running"})
     assert "running, 3 of 4 items" in drawn[0]
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
-    with progress.shown(examples.JOB) as tell:
+    with show_progress(examples.JOB) as tell:
         tell(examples.JOB)
     assert capsys.readouterr() == ("", "")
     assert len(drawn) == 1

@@ -29,7 +29,6 @@ class Service:
     """A server of one session: commands end when the test says so, and long waits last until then.
 
     Attributes:
-        life: Of the server.
         came: Numbers of commands, as they came.
         waits: Set while somebody waits at length.
     """

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from eddy.core.projects import LEAST_LEFT, Project, effective_weights
+from eddy.core.projects import MIN_LEFT, Project, effective_weights
 
 VISION, CHIPS = Project("vision", 3.0, ("ada", "bob")), Project("chips", 1.0, ("eve",))
 PROJECT_OF = {tenant: project for project in (VISION, CHIPS) for tenant in project.members}
@@ -63,7 +63,7 @@ def test_a_member_that_used_most_has_less_of_the_projects_part() -> None:
 def test_nobody_is_left_without_anything() -> None:
     own = {f"t{number}": 1.0 for number in range(50)}
     found = effective_weights(own, {}, {"t0": 1.0})
-    assert found["t0"] / found["t1"] == pytest.approx(LEAST_LEFT)
+    assert found["t0"] / found["t1"] == pytest.approx(MIN_LEFT)
 
 
 @pytest.mark.parametrize("used", [{}, {"ada": 0.5}])

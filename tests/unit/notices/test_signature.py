@@ -7,7 +7,7 @@ import base64
 
 import pytest
 from eddy.notices.signature import TOLERANCE_S, sign, subscription_secret, verify
-from eddy.store.account_tables.keys import make_keyed_hash
+from eddy.store.account_tables.tenants import make_keyed_hash
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 BODY = b'{"type":"test"}'

@@ -107,6 +107,22 @@ def test_a_marker_with_a_list_waits_for_that_alone(host: Host, context: Handle) 
     host.release(Event=[gate, done, marker, held], CommandQueue=queue)
 
 
+def test_what_waits_for_a_marker_in_many_ways_names_each_command_once(
+    host: Host, context: Handle, queue: Handle
+) -> None:
+    source = "kernel void busy(global uint *x) { for (uint k = 0; k < 30000; k++) x[k & 1] += k; }"
+    buffer, program = host.buffer(context, 8, data=bytes(8)), host.program(context, source)
+    kernel = host.kernel(program, "busy", buffer)
+    events = [host.launch(queue, kernel, [1])]
+    for _ in range(64):  # each waits for the one before as the queue's last and as the list's only one
+        marker = Handle()
+        host.call("clEnqueueMarkerWithWaitList", queue, 1, handles(events[-1]), ctypes.byref(marker))
+        events.append(marker)
+    host.write(queue, buffer, b"done", after=events[-1:])
+    assert host.read(queue, buffer, 4) == b"done"
+    host.release(Event=events, Kernel=kernel, Program=program, MemObject=buffer)
+
+
 def test_a_user_event_that_can_no_more_be_set_fails_what_waits(host: Host, context: Handle, queue: Handle) -> None:
     gate, marker = user_event(host, context), Handle()
     host.call("clEnqueueMarkerWithWaitList", queue, 1, handles(gate), ctypes.byref(marker))
@@ -168,6 +184,16 @@ def test_what_a_launch_refuses(host: Host, context: Handle, queue: Handle) -> No
     with pytest.raises(Refused, match="CL_INVALID_KERNEL_ARGS"):
         host.launch(queue, step, [4])
     host.release(Kernel=[step, two], Program=program)
+
+
+def test_local_memory_that_adds_up_to_more_than_a_number_holds_is_refused(
+    host: Host, context: Handle, queue: Handle
+) -> None:
+    program = host.program(context, "kernel void two(local int *a, local int *b) { a[0] = b[0] = 1; }")
+    kernel = host.kernel(program, "two", (1 << 63) + 64, 1 << 63)
+    with pytest.raises(Refused, match="CL_OUT_OF_RESOURCES"):
+        host.launch(queue, kernel, [1])
+    host.release(Kernel=kernel, Program=program)
 
 
 def test_a_kernel_that_faults_fails_its_event_and_the_log_says_why(

@@ -137,9 +137,11 @@ def test_vendors_are_eddy_and_the_systems(tmp_path: Path, monkeypatch: pytest.Mo
     first = environment(system)
     (system / "other.icd").unlink()
     assert Path(first["OCL_ICD_VENDORS"], "system-other.icd").read_text() == "libother.so\n"
+    vendors = Path(first["OPENCL_VENDOR_PATH"])
+    written = (vendors / "eddy.icd").stat().st_mtime_ns
     again = environment(system)
     assert first == again
-    vendors = Path(again["OPENCL_VENDOR_PATH"])
+    assert (vendors / "eddy.icd").stat().st_mtime_ns == written, "a host that loads now finds it whole"
     assert [path.name for path in vendors.iterdir()] == ["eddy.icd"]
     assert (vendors / "eddy.icd").read_text().strip() == str(library_path())
     assert again["EDDY_OPENCL_PYTHON"] == sys.executable

@@ -52,17 +52,38 @@ def test_a_killed_helper_is_a_lost_device_and_the_next_context_has_another(host:
     host.release(MemObject=other, CommandQueue=second, Context=again)
 
 
-def test_a_forked_child_is_refused_and_harms_nothing(host: Host, context: Handle, queue: Handle) -> None:
-    buffer = host.buffer(context, 8, data=b"parents'")
+def test_a_forked_child_has_lost_what_its_parent_keeps_and_can_begin_anew(
+    host: Host, context: Handle, queue: Handle
+) -> None:
+    buffer, gate = host.buffer(context, 8, data=b"parents'"), host.make("clCreateUserEvent", context)
+    held = host.write(queue, buffer, b"later", after=[gate])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python's word on forks of processes with threads
         child = os.fork()
     if not child:
         try:
-            host.read(queue, buffer, 8)
+            os._exit(0 if as_child(host, context, queue, buffer, held) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    host.call("clSetUserEventStatus", gate, 0)
+    assert host.read(queue, buffer, 8) == b"laterts'"
+    host.release(Event=[held, gate], MemObject=buffer)
+
+
+def as_child(host: Host, context: Handle, queue: Handle, buffer: Handle, held: Handle) -> bool:
+    """Whether everything that is the parent's ends with a code, and a context of the child's own works."""
+    codes = []
+    for call in (
+        lambda: host.read(queue, buffer, 8),
+        lambda: host.call("clWaitForEvents", 1, handles(held)),
+        lambda: host.buffer(context, 8),
+    ):
+        try:
+            call()
         except Refused as refused:
-            os._exit(7 if refused.name == "CL_OUT_OF_RESOURCES" else 8)
-        os._exit(9)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    assert host.read(queue, buffer, 8) == b"parents'"
-    host.release(MemObject=buffer)
+            codes.append(refused.name)
+    mine = host.context()
+    own = host.buffer(mine, 8, data=b"childs'.")
+    lost = ["CL_OUT_OF_RESOURCES", "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", "CL_MEM_OBJECT_ALLOCATION_FAILURE"]
+    return codes == lost and host.read(host.queue(mine), own, 8) == b"childs'."

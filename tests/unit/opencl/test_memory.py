@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from eddy.opencl.standard import number
-from opencl_kit import Handle, Host, Refused, sizes
+from opencl_kit import Handle, Host, Refused, handles, sizes
 
 SIDE = 12
 RGBA8 = struct.pack("<II", number("CL_RGBA"), number("CL_UNSIGNED_INT8"))
@@ -55,6 +56,31 @@ def test_regions_are_numpys(host: Host, context: Handle, queue: Handle) -> None:
         )
     rect(host, "Copy", queue, buffer, buffer, sizes(0, 0, 0), sizes(5, 3, 0), region, *pitches(SIDE, 144, SIDE, 144))
     host.release(MemObject=[buffer, second])
+
+
+ROUND = 1 << 63
+"""Twice this is 0 to who counts in 64 bits."""
+
+
+@pytest.mark.parametrize(
+    ("origin", "region", "row", "layer"),
+    [
+        ((0, 0, 0), (2, 1, ROUND + 1), 2, 2),
+        ((0, 0, 0), (1, ROUND + 1, 1), 2, 0),
+        ((0, 0, 2), (1, 1, 1), 1, ROUND),
+        ((0, 2, 0), (1, 1, 1), ROUND, 0),
+        ((2**64 - 1, 1, 0), (1, 1, 1), 1, 1),
+    ],
+)
+def test_regions_whose_ends_have_more_than_64_bits_are_refused(
+    host: Host, context: Handle, queue: Handle, origin: Sequence[int], region: Sequence[int], row: int, layer: int
+) -> None:
+    buffer, room = host.buffer(context, 64), ctypes.create_string_buffer(64)
+    at = (sizes(*origin), sizes(0, 0, 0), sizes(*region), *pitches(row, layer, 0, 0))
+    for call, arguments in (("Read", (1, *at, room)), ("Write", (1, *at, room)), ("Copy", (buffer, *at))):
+        with pytest.raises(Refused, match="CL_INVALID_VALUE"):
+            rect(host, call, queue, buffer, *arguments)
+    host.release(MemObject=buffer)
 
 
 def test_copies_and_fills(host: Host, context: Handle, queue: Handle) -> None:
@@ -143,6 +169,19 @@ def test_maps_are_read_and_written_back(host: Host, context: Handle, queue: Hand
     assert mapped(read, 2, 4, used) == ctypes.addressof(own) + 2
     unmap(ctypes.addressof(own) + 2, used)
     host.release(MemObject=[buffer, used])
+
+
+def test_a_map_that_is_unmapped_before_it_is_there_writes_nothing_and_lands_nowhere(
+    host: Host, context: Handle, queue: Handle
+) -> None:
+    buffer, gate = host.buffer(context, 8, data=b"01234567"), host.make("clCreateUserEvent", context)
+    flags = ctypes.c_uint64(number("CL_MAP_READ") | number("CL_MAP_WRITE"))
+    mapped = host.make("clEnqueueMapBuffer", queue, buffer, 0, flags, *pitches(0, 8), 1, handles(gate), None)
+    host.call("clEnqueueUnmapMemObject", queue, buffer, mapped, 0, None, None)
+    assert host.ask("clGetMemObjectInfo", buffer, number("CL_MEM_MAP_COUNT")) == 0
+    host.call("clSetUserEventStatus", gate, 0)
+    assert host.read(queue, buffer, 8) == b"01234567"
+    host.release(Event=gate, MemObject=buffer)
 
 
 def test_flags_of_the_host(host: Host, context: Handle, queue: Handle) -> None:

@@ -36,7 +36,6 @@ class Past:
     """What one call leaves to the next.
 
     Attributes:
-        learned: Latencies.
         load_s: Seconds a load takes: the slots' mean, followed when it has moved by more than a tenth.
         stays: Whether a module was ever seen in a slot that was nobody's.
         fetched: What was last asked to be read ahead.

@@ -26,7 +26,6 @@ class WorkingServer(threading.Thread):
 
     Attributes:
         taken: Jobs that were accepted, with their batch and what their inputs were made with.
-        failure: What stopped it.
     """
 
     def __init__(self, path: Path) -> None:

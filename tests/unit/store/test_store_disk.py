@@ -87,7 +87,7 @@ def test_a_step_does_not_wait_for_the_disk_of_a_submission(store: Store, slow: S
 
 
 def test_a_cancellation_waits_for_the_disk_and_keeps_nobody_waiting(store: Store, slow: Slow) -> None:
-    running: Any = SimpleNamespace(now_s=1.0, computes=True, slots=())
+    running: Any = SimpleNamespace(events=SimpleNamespace(now_s=1.0), slots=())
     intake, answers = Intake(store, (), {}, running), list[int]()
     threads = [beside(lambda: answers.append(intake.cancel("a", 1).id)) for _ in range(3)]
     until(lambda: len(intake._inbox) == 3)  # all are noted, and one disk is waited for

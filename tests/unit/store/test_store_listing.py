@@ -17,7 +17,7 @@ from eddy.core.submission_options import SubmissionOptions
 from eddy.store import Store
 from eddy.store.db.data_migrations import _of_record
 from eddy.store.db.rows import Commit, dump_record, microseconds
-from eddy.store.job_tables.listing import JobFilter, ListOrder, listing
+from eddy.store.job_tables.listing import JobFilter, ListOrder, page_query
 
 TENANTS, APPLICATIONS, RUNS = ("a", "b"), ("one", "two"), ("x", "y", "z")
 
@@ -113,7 +113,7 @@ def test_every_mixture_of_filters_has_the_jobs_that_fit_in_pages_of_any_size() -
 def test_no_page_sorts_or_walks_through_what_came_before_it(store: Store, wanted: JobFilter, order: ListOrder) -> None:
     plans = []
     for after in (None, (5, 5)):
-        query, values = listing(_ordered(wanted, order), after, 50)
+        query, values = page_query(_ordered(wanted, order), after, 50)
         plan = [row["detail"] for row in store.database.rows(f"EXPLAIN QUERY PLAN {query}", *values)]
         assert not [step for step in plan if "TEMP B-TREE" in step], plan
         plans.append(plan)
@@ -126,7 +126,7 @@ def _ordered(wanted: JobFilter, order: ListOrder) -> JobFilter:
 
 def test_a_tenants_page_walks_only_what_is_the_tenants(store: Store) -> None:
     """What others have of the same label takes none of one's time."""
-    query, values = listing(JobFilter(tenant="a", labels=(("run", "x"),)), None, 50)
+    query, values = page_query(JobFilter(tenant="a", labels=(("run", "x"),)), None, 50)
     (first, *_) = [row["detail"] for row in store.database.rows(f"EXPLAIN QUERY PLAN {query}", *values)]
     assert "tenant=?" in first
 

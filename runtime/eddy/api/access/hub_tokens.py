@@ -52,11 +52,11 @@ ASKED_AT_ONCE = 2
 """Tokens about which the hub is asked at once for one address, or one user: half of what it is asked at once."""
 WAIT_S = 5.0
 """Seconds for which a further one waits."""
-MOST_WAITING = 100
+MAX_WAITING = 100
 """Further ones of one address, or one user, that wait."""
-MOST_OF_USER = 20
+MAX_OF_USER = 20
 """Good tokens of one user that are remembered, besides those of open streams."""
-MOST_REFUSED = 1000
+MAX_REFUSED = 1000
 """Refused tokens that are remembered; beyond, the oldest answer is forgotten."""
 WATCH_S = 5.0
 NAMED = "hub:"
@@ -125,7 +125,6 @@ class JupyterHub:
     the next one's token.
 
     Args:
-        settings: Which.
         clock: Seconds that only grow.
     """
 
@@ -247,7 +246,6 @@ class HubTokens:
     """The tokens that came, by their hashes; good ones as keys that are kept nowhere.
 
     Args:
-        hub: Says whose they are.
         clock: Seconds that only grow.
 
     Attributes:
@@ -271,10 +269,6 @@ class HubTokens:
 
     async def key(self, token: str, address: str) -> ApiKey:
         """A token as a key.
-
-        Args:
-            token: As it was sent.
-            address: Of who sent it.
 
         Raises:
             Unauthorized: The hub does not know it, or it looks like a key of ours, of which the hub is not told.
@@ -347,7 +341,7 @@ class HubTokens:
         places = self._places.setdefault(asker, _Places())
         message = f"Others of the same {asker[0]} wait for the hub: it is asked about {ASKED_AT_ONCE} tokens at once."
         late = RateLimited(f"{message} Wait, and try again.", limit=ASKED_AT_ONCE, retry_after_s=1)
-        if places.inside >= ASKED_AT_ONCE + MOST_WAITING:
+        if places.inside >= ASKED_AT_ONCE + MAX_WAITING:
             raise late
         places.inside += 1
         try:
@@ -394,7 +388,7 @@ class HubTokens:
     def _refuse(self, name: str, error: EddyError, for_s: float) -> None:
         self._refused[name] = _Refusal.of(error, self._clock() + for_s)
         self._refused.move_to_end(name)
-        if len(self._refused) > MOST_REFUSED:
+        if len(self._refused) > MAX_REFUSED:
             self._refused.popitem(last=False)
 
     def _forget_old(self, user: str, newest: str) -> None:
@@ -402,7 +396,7 @@ class HubTokens:
         spared, now_s = {newest, *(self._names.get(each, "") for each in self.in_use())}, self._clock()
         mine = [each for each, known in self._good.items() if known.user == user and each not in spared]
         old = [each for each, known in self._good.items() if now_s - known.at_s >= UNCONFIRMED_S and each not in spared]
-        for each in {*old, *mine[: max(0, len(mine) + 1 - MOST_OF_USER)]}:
+        for each in {*old, *mine[: max(0, len(mine) + 1 - MAX_OF_USER)]}:
             self._forget(each)
 
     def _forget(self, name: str) -> None:
@@ -412,12 +406,7 @@ class HubTokens:
 
 
 class KeysAndTokens:
-    """Keys by their names, tokens of the hub among them.
-
-    Args:
-        keys: Those of the store.
-        tokens: Those of the hub.
-    """
+    """Keys by their names, tokens of the hub among them."""
 
     def __init__(self, keys: KeysByName, tokens: HubTokens) -> None:
         self._keys, self._tokens = keys, tokens

@@ -30,7 +30,7 @@ CALLBACK = "/v1/session/sign-on/callback"
 TIMEOUT_S = 10.0
 KEPT_S = 3600.0
 """Wall seconds for which a provider's configuration and keys are used before they are asked for again."""
-LEAST_AGE_S = 30.0
+MIN_AGE_S = 30.0
 """Wall seconds before they are asked for again because a token names a key that is not among them."""
 FAILED_S = 5.0
 """Wall seconds before a provider that did not answer is asked again: those who come meanwhile are told so at once."""
@@ -54,7 +54,6 @@ class OidcSettings:
         issuer: Its URL; "" for none.
         client_id: What this server is called there.
         secret_file: File with its secret there; "" for a public client.
-        scopes: What is asked for.
         public_url: How browsers reach this server.
         rules: What groups may do.
     """
@@ -140,7 +139,6 @@ class IdentityProvider:
     """One provider, as this server knows it. Its calls block.
 
     Args:
-        settings: Which.
         clock: Wall seconds.
     """
 
@@ -248,7 +246,7 @@ class IdentityProvider:
     def _forget(self) -> bool:
         """Have configuration and keys asked for again, where they are not quite new; answers whether."""
         with self._lock:
-            if self._known is not None and self._clock() - self._known[0] < LEAST_AGE_S:
+            if self._known is not None and self._clock() - self._known[0] < MIN_AGE_S:
                 return False
             self._known = None
             return True

@@ -11,7 +11,7 @@ import secrets
 from pathlib import Path
 
 from eddy.host.files import translate_os_errors, write_private
-from eddy.store.account_tables.keys import make_keyed_hash
+from eddy.store.account_tables.tenants import make_keyed_hash
 
 PREFIX = "eddy_"
 """What every key begins with, so that secret scanners and people recognise one."""

@@ -41,7 +41,6 @@ class Credential:
     """What a stream was opened with.
 
     Attributes:
-        key: Name of the key.
         cookie: Value of the session's cookie; "" for none.
     """
 
@@ -59,8 +58,6 @@ class OpenStreams:
     """Every open stream, by what it was opened with: a look costs as much as there are keys, not streams.
 
     Attributes:
-        keys: Those there are.
-        sessions: Those that are open.
         clock: Wall time, in seconds since 1970.
     """
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from eddy.api.access.keys import KeyHasher, new_key
 from eddy.core.errors import NotFound, RecordDamaged
 from eddy.core.jobs import PRIORITIES
-from eddy.core.leases import MOST_S
+from eddy.core.leases import MAX_S
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.host.files import damaged_file_error, translate_os_errors, write_private
 from eddy.store import Store
@@ -19,7 +19,7 @@ from eddy.store.upkeep.folder import DataFolder
 OPERATOR = "operator"
 """The tenant that is made on first start, with the operator's rights."""
 _UNBOUNDED = Quota(
-    max_jobs=1 << 20, max_blob_bytes=1 << 40, max_priority=PRIORITIES[-1], max_leases=64, max_lease_s=MOST_S
+    max_jobs=1 << 20, max_blob_bytes=1 << 40, max_priority=PRIORITIES[-1], max_leases=64, max_lease_s=MAX_S
 )
 _PROOF = "secret_proof"
 _log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from eddy.api.access.identity_provider import ProviderUnreachable
 T = TypeVar("T")
 AT_ONCE = 4
 """Calls that are made at the same time."""
-MOST_WAITING = 64
+MAX_WAITING = 64
 """Calls that wait for those; anyone may ask for one, so there is a bound."""
 
 
@@ -31,7 +31,7 @@ class ProviderCalls:
         Raises:
             ProviderUnreachable: Too many wait already.
         """
-        if self._inside >= AT_ONCE + MOST_WAITING:
+        if self._inside >= AT_ONCE + MAX_WAITING:
             raise ProviderUnreachable("Too many log-ins wait for the identity provider; try again soon.")
         self._inside += 1
         try:

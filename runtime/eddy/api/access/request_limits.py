@@ -57,7 +57,6 @@ class TokenBuckets:
         """Let a request pass.
 
         Args:
-            tenant: Whose it is.
             per_s: What it may make a second; None for any number.
             what: What that is, for people.
 
@@ -146,11 +145,7 @@ def _bound(tenant: AnyTenant, per_s: float) -> float | None:
 
 
 class InFlightRequests:
-    """Requests under way, by tenant. For the event loop's thread alone.
-
-    Args:
-        limits: Of connections.
-    """
+    """Requests under way, by tenant. For the event loop's thread alone."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.most_of_one = max(limits.connections_per_client // PART, 1)

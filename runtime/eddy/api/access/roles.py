@@ -20,12 +20,7 @@ Members = Callable[[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What somebody may do.
-
-    Attributes:
-        tenant: For which tenant.
-        scope: What.
-    """
+    """What somebody may do."""
 
     tenant: str
     scope: KeyScope
@@ -104,8 +99,6 @@ def parse_pairs(setting: str, text: str, form: str) -> tuple[tuple[str, str], ..
     """Names by what leads to them, as settings have them.
 
     Args:
-        setting: Name of the setting.
-        text: Its value.
         form: What a pair looks like, as ``GROUP=TENANT``.
 
     Raises:

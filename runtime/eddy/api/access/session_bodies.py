@@ -63,9 +63,7 @@ def session_of(sessions: Sessions, cookie: str | None, method: str, token: str) 
     """The session that a cookie stands for, where the request is its owner's own.
 
     Args:
-        sessions: Those that are open.
         cookie: As it was sent, if one was.
-        method: Of the request.
         token: Its `X-CSRF-Token`.
 
     Raises:

@@ -36,7 +36,6 @@ class Session:
 
     Attributes:
         key_hash: Hash of the key it was opened with: a tenant without that key has no session any more.
-        tenant: Whose key that is.
         csrf_token: What requests that change something carry in a header beside the cookie.
         ends_s: When it ends, by the clock of `Sessions`.
     """

@@ -53,7 +53,6 @@ class Granted:
     """A key that a command line may fetch.
 
     Attributes:
-        role: What it may do.
         label: Of whom it is.
         challenge: Of the command line.
         ends_s: When it is too late.

@@ -49,11 +49,7 @@ class UploadLimits:
 
 @dataclass(slots=True)
 class Uploads:
-    """The uploads of one server; it belongs to the event loop.
-
-    Attributes:
-        limits: Bounds on them.
-    """
+    """The uploads of one server; it belongs to the event loop."""
 
     limits: UploadLimits = field(default_factory=UploadLimits)
     _disk: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(WRITERS))
@@ -70,7 +66,6 @@ class Uploads:
         """Hold a place for one upload.
 
         Args:
-            tenant: Whose it is.
             size_bytes: What it will have, or may have at most.
 
         Raises:

@@ -61,7 +61,6 @@ def estimate_answer(estimate: JobEstimate, everyone: bool) -> ExpectedTimes:
     """An estimate, as it is shown.
 
     Args:
-        estimate: It.
         everyone: Whether the place counts everyone's jobs, as for an operator; else its tenant's alone.
     """
     start = estimate.start

@@ -106,8 +106,6 @@ def spent_stretches(record: JobRecord, log: Iterable[JobEvent], now_s: float) ->
     """A job's life, and where it went: the log's times are rounded once each, so that the parts add up exactly.
 
     Args:
-        record: Of the job.
-        log: Its events, in order.
         now_s: Board time, for a job that has not ended.
     """
     begin = mark = _ns(record.arrival_s)
@@ -153,10 +151,8 @@ def explain_preemption(
     """Why a slot was taken.
 
     Args:
-        event: The preemption.
         after: What the log has next, of everyone.
         numbers: What jobs are told as.
-        viewer: Who asks.
         operator: Whether that is an operator.
         policy: Name of the policy in force, which may have been another then.
     """
@@ -190,7 +186,6 @@ def build_explanation(
     """A job explained.
 
     Args:
-        record: Of the job.
         number: What the job is told as.
         log: Its events of the kinds `TOLD`, in order.
         now_s: Board time.

@@ -45,7 +45,6 @@ def project_answers(
     """Projects as answers.
 
     Args:
-        projects: Which.
         weights: What every tenant is entitled to, relative to the others, were all to have work.
         used: Past use by tenant; None where it does not count.
     """

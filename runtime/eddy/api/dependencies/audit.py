@@ -16,12 +16,10 @@ def record_action(context: Context, actor: TenantRecord, action: str, **facts: A
     """Note what is about to be done, durably.
 
     Args:
-        context: The server's.
-        actor: Who does it.
         action: What, as `drain-slot`.
         facts: With what; plain JSON, and no secret.
     """
-    context.writer.audit.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
+    context.store.audit.note(context.hasher.hash, actor.id, key_in_use.get(), action, facts)
 
 
 async def record_action_async(context: Context, actor: TenantRecord, action: str, **facts: Any) -> None:

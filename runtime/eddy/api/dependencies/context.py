@@ -18,12 +18,12 @@ from eddy.api.access.sessions import Sessions
 from eddy.api.access.sign_on_flows import SignOnFlows
 from eddy.api.access.uploads import UploadLimits, Uploads
 from eddy.api.answers.job_pages import RenderedJobs
-from eddy.api.dependencies.ports import JobEngine, StoreWriter
 from eddy.api.http.connections import ConnectionLimits
 from eddy.api.http.current_request import caller_in_use
 from eddy.api.http.problems import KINDS
 from eddy.api.request_bodies.kinds import KindView
 from eddy.core.errors import BoardUnreachable
+from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.event_fanout import EventFanout
 from eddy.notices.settings import NoticeSettings
 from eddy.packages.catalogue import CatalogueInForce
@@ -58,15 +58,10 @@ class Context:
 
     Attributes:
         hypervisor: The engine, which owns the jobs.
-        store: What survives, to be read.
-        writer: Writes it.
-        catalogue: Applications and modules.
         hasher: Turns keys into what the store holds.
-        settings: Limits.
         kinds: What is shown of each kind of jobs, by its name.
         uploads: Blobs on their way in.
         in_flight: How many requests of tenants are under way.
-        open_streams: Streams that are open.
         fanout: Tells everyone who follows jobs.
         sessions: Browsers that are logged in.
         rates: How many requests tenants make.
@@ -76,7 +71,6 @@ class Context:
         failure: Why the hypervisor stopped, where it did; "" while it runs.
         running: Whether the hypervisor's loop has been started.
         provider: Vouches for people; None where they log in with keys alone.
-        provider_calls: Calls to it.
         hub: Tokens of a JupyterHub; None where keys alone are taken.
         flows: Log-ins at the provider that are not over.
         signing_on: Held between looking at the keys there are and making one for somebody who was vouched for.
@@ -84,9 +78,8 @@ class Context:
         collected: Jobs whose outputs were removed to make room since the start, and the bytes they had.
     """
 
-    hypervisor: JobEngine
+    hypervisor: Hypervisor
     store: Store
-    writer: StoreWriter
     catalogue: CatalogueInForce
     hasher: KeyHasher
     settings: ApiSettings

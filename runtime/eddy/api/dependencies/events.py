@@ -71,8 +71,6 @@ class EventStream(Response):
     the session ends that it was asked with, and whoever comes back is not known any more.
 
     Args:
-        followed: What.
-        fanout: Tells of what happens.
         heartbeat_s: Wall time of silence after which a comment is sent.
         ending: Set once the server ends.
         standing: Says when whoever asked may not follow any more.

@@ -1,20 +1,29 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""What routes about jobs have in common: which job is meant, whose it is, what it is shown as and what it expects."""
+"""What routes about jobs have in common: which job is meant, whose it is, what it is shown as and what it expects;
+and how one is submitted here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 import anyio.to_thread
-from fastapi import Depends, Path
+from fastapi import Depends, Path, Request
 
 from eddy.api.answers.rendering import job_answer
 from eddy.api.answers.schemas import Job
 from eddy.api.dependencies.callers import Ctx
 from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.disconnects import run_while_connected
+from eddy.api.dependencies.progress import check_promised_progress
+from eddy.api.request_bodies import jobs as submissions
+from eddy.api.request_bodies.jobs import JobSubmission
 from eddy.api.request_bodies.numbers import Decimal
-from eddy.core.records import JobRecord
+from eddy.core.board_constraints import ANY, COMPUTING, FIELDS, MODEL
+from eddy.core.errors import InvalidRequest
+from eddy.core.records import JobRecord, JobRequest
+from eddy.core.submission_options import SubmissionOptions
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.forecast.estimator import JobEstimate
 from eddy.hypervisor.forecast.outlook import QueueOutlook
@@ -67,8 +76,6 @@ async def estimates_of(
     """What jobs are told, by id; those that have ended, and those nothing can be told, are not in it.
 
     Args:
-        context: The server's.
-        records: Of jobs.
         need: A job that should be in it, though it came just now.
     """
     waiting = [record.id for record in records if not record.state.is_final]
@@ -82,7 +89,6 @@ async def outlook_of(context: Context, need: int | None = None) -> QueueOutlook 
     """What is expected of all jobs, or was a while ago; None where nothing is under way, or nothing was ever said.
 
     Args:
-        context: The server's.
         need: A job that should be in it, though it came just now.
     """
     if (
@@ -92,3 +98,62 @@ async def outlook_of(context: Context, need: int | None = None) -> QueueOutlook 
     ):
         return None
     return await context.hypervisor.estimates_at_hand(need, PATIENCE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class _BoardTenant:
+    """A tenant of a board, as `eddy.api.request_bodies.jobs.Submitter`."""
+
+    context: Context
+    tenant: TenantRecord
+
+    @property
+    def id(self) -> str:
+        return self.tenant.id
+
+    @property
+    def max_priority(self) -> int:
+        return self.tenant.quota.max_priority
+
+    def check_progress(self, wanted: float) -> None:
+        check_promised_progress(self.context.store, self.context.hypervisor.price, self.tenant.id, wanted)
+
+    def check_boards(self, asked: SubmissionOptions) -> None:
+        named = [name for name in FIELDS if name != "board_kind" and getattr(asked, name) is not None]
+        if named:
+            message = f"{named[0]}: this is one board; boards are chosen by the head of a pool."
+            raise InvalidRequest(message, field=named[0], allowed="leave it out")
+        kind = COMPUTING if self.context.hypervisor.computes_results else MODEL
+        if asked.board_kind not in (None, ANY, kind):
+            message = f"board_kind: this board is a {kind} one."
+            raise InvalidRequest(message, field="board_kind", asked=asked.board_kind, allowed=[kind, ANY])
+
+
+def admit(
+    context: Context,
+    tenant: TenantRecord,
+    submission: JobSubmission,
+    idempotency_key: str | None = None,
+    max_running: int | None = None,
+) -> JobRequest:
+    """Make a request of a tenant's submission.
+
+    Raises:
+        InvalidRequest, Conflict: As `eddy.api.request_bodies.jobs.admit` does.
+        BoardUnreachable: Nothing is taken at this moment.
+    """
+    after = submission.predecessors(context.store.numbers.job.resolve_id)
+    by = _BoardTenant(context, tenant)
+    request = submissions.admit(submission, by, context.kinds, after, idempotency_key or "", max_running)
+    context.require_running()
+    return request
+
+
+async def for_client(context: Context, http: Request, request: JobRequest, work: Callable[[], Awaitable[T]]) -> T:
+    """Do what a request asks for; where that takes long, only for as long as its client is there.
+
+    Raises:
+        ClientDisconnect: The client left.
+        Exception: Whatever the work raises.
+    """
+    return await (run_while_connected(http, work) if context.kinds[request.kind].lingers else work())

@@ -27,9 +27,6 @@ def watch_for(board: BoardPort, kinds: Mapping[str, ClusterKind], path: Path, ne
     """What reads progress, as far as the board's memory was calibrated.
 
     Args:
-        board: The board.
-        kinds: Its clusters.
-        path: Of the calibration.
         needed: Whether it is an error that there is none, or a stale one; else that is logged, and nothing is read.
 
     Raises:

@@ -112,9 +112,7 @@ async def respond_bytes(
     Args:
         read: Given the first byte and the one behind the last, gives what is between them piece by piece. What is found
             wrong before the first piece is told; what is found later breaks the answer off.
-        asked: What was asked for.
         etag: Names the bytes, in quotes.
-        size_bytes: How many there are.
         headers: Further ones.
 
     Raises:

@@ -139,7 +139,6 @@ class Connections:
     """Every open connection of a server, oldest first.
 
     Attributes:
-        limits: Bounds on them.
         on_slow: Called for each that is ended because its client is too slow.
     """
 
@@ -207,10 +206,6 @@ class GuardedProtocol(HttpToolsProtocol):
     """Uvicorn's HTTP/1.1 connection, with bounds; what it refuses by itself is a problem document too.
 
     Requests that come before an answer wait for their turn, and so does what is no HTTP behind them.
-
-    Args:
-        connections: The server's.
-        arguments: For uvicorn's.
     """
 
     def __init__(self, connections: Connections, **arguments: Any) -> None:
@@ -467,7 +462,6 @@ def guard_connections(
     """What `uvicorn.Config(http=...)` takes: makes the connections of one server.
 
     Args:
-        limits: Bounds on them.
         on_slow: Called for each that is ended because its client is too slow.
     """
     connections = Connections(limits, on_slow)

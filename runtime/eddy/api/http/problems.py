@@ -20,10 +20,11 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from eddy.api.http.current_request import caller_in_use
-from eddy.api.http.paths import allowed_methods
 from eddy.api.request_bodies.base import IDENTIFIER, IN_WORDS, NAME
 from eddy.api.request_bodies.strict_json import UnstorableValue, printable
 from eddy.core.errors import BoardUnreachable, EddyError, RecordDamaged, StorageFailed
@@ -31,6 +32,31 @@ from eddy.core.units import format_bytes
 from eddy.host.distribution import install_hint
 from eddy.host.logs import request_id
 from eddy.store.disk.files import DamagedFile
+
+METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
+
+
+def is_routed(app: Starlette, method: str, path: str) -> bool:
+    """Whether some route takes a method at a path."""
+    scope = {"type": "http", "method": method, "path": path, "root_path": "", "headers": [], "app": app}
+    return any(route.matches(scope)[0] is Match.FULL for route in app.routes)
+
+
+def fixed_path_ends(app: FastAPI) -> set[str]:
+    """The last parts of paths that do not end in a parameter."""
+    return {path.rpartition("/")[2] for path in app.openapi()["paths"] if not path.endswith("}")}
+
+
+def allowed_methods(app: Starlette, path: str) -> list[str]:
+    """The methods a path answers, sorted; none where there is nothing at it.
+
+    RFC 9110 asks for HEAD where there is GET (9.3.2); an event stream, which has no end to wait for, is the exception.
+    """
+    found = {method for method in METHODS if is_routed(app, method, path)}
+    if "GET" in found and not path.endswith("/events"):
+        found.add("HEAD")
+    return sorted(found | {"OPTIONS"}) if found else []
+
 
 MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 32

@@ -27,7 +27,6 @@ class RouteQuery(NamedTuple):
 
     Attributes:
         path: Its pattern.
-        methods: Of requests.
         names: Of parameters, and whether each may stand there several times.
         asks: Whether it asks who is there first.
     """
@@ -42,8 +41,6 @@ class WrongParameter(NamedTuple):
     """A parameter that is refused.
 
     Attributes:
-        field: Its name.
-        message: Why.
         allowed: Parameters that the route has.
     """
 

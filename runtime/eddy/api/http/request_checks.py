@@ -15,8 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api.http import problems
-from eddy.api.http.paths import allowed_methods, fixed_path_ends, is_routed
-from eddy.api.http.problems import MEDIA_TYPE, BodyTooLarge, document
+from eddy.api.http.problems import MEDIA_TYPE, BodyTooLarge, allowed_methods, document, fixed_path_ends, is_routed
 from eddy.api.http.query_parameters import QueryParameters
 
 DRAIN_BYTES = 64 << 20
@@ -122,9 +121,6 @@ def _takes_json(method: str, path: str) -> bool:
 
 class _Head:
     """What the headers of a request say of its body, read in one pass: every request comes through here.
-
-    Args:
-        scope: The request's.
 
     Attributes:
         ambiguous: Why the head can be read in two ways; "" where it cannot.

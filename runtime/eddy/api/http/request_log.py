@@ -1,6 +1,6 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """Every request has a name, which its answer and every line of the log about it have too; an answer, whatever happens;
-and one line of the log when it ends."""
+and one line of the log when it ends. Answers are counted here; metrics are gathered when they are asked for."""
 
 from __future__ import annotations
 
@@ -9,14 +9,68 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Iterator
 
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eddy.api.http import problems
 from eddy.api.http.current_request import AT_END, caller_in_use, key_in_use
-from eddy.api.http.metrics import Metrics
-from eddy.host.logs import REQUEST_ID_HEADER, request_id
+from eddy.host.logs import REQUEST_ID_HEADER, count_lost_lines, request_id
+
+
+class _LogLines(Collector):
+    """What the log of this process lost."""
+
+    def collect(self) -> Iterator[Metric]:
+        """The figure of this moment."""
+        text = "Lines of the log that could not be written, since the start."
+        yield CounterMetricFamily("eddy_log_lines_lost", text, value=count_lost_lines())
+
+
+class Metrics:
+    """The registry of one server.
+
+    Args:
+        figures: What is read at each scrape.
+    """
+
+    def __init__(self, figures: Collector) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(figures)
+        self._registry.register(_LogLines())
+        labels = ["method", "route", "status"]
+        self.requests = Counter("eddy_http_requests", "Answered requests.", labels, registry=self._registry)
+        self.latency = Histogram(
+            "eddy_http_request_seconds",
+            "Wall time to the first byte of the answer.",
+            labels[:2],
+            registry=self._registry,
+        )
+
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        """Found again without a look at labels, of which there are as many as routes, methods and statuses."""
+
+    def count_answer(self, scope: Scope, status: int, took_s: float) -> None:
+        """Count an answer by method, template of the route and status; `took_s` are wall seconds to its first byte."""
+        found = scope.get("route")
+        method, route = ("any", "none") if found is None else (scope["method"], getattr(found, "path", "none"))
+        known = self._known.get((method, route, status))
+        if known is None:
+            known = self.requests.labels(method, route, str(status)), self.latency.labels(method, route)
+            self._known[method, route, status] = known
+        known[0].inc()
+        known[1].observe(took_s)
+
+    def render(self) -> tuple[bytes, str]:
+        """The exposition and its content type."""
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
 
 HEADER = REQUEST_ID_HEADER.encode()
 _FIT = re.compile(rb"[A-Za-z0-9._:/+=~-]{1,64}")
@@ -33,7 +87,6 @@ class RequestLogMiddleware:
     Starlette's own handler of errors answers too, but raises again, and the server logs the same traceback twice.
 
     Args:
-        app: The application behind it.
         metrics: Counts answers by method, route and status.
         ending: Set once the server ends.
     """
@@ -120,8 +173,6 @@ def log_request(method: str, path: str, status: int, took_s: float, location: st
     """Write the line of a request into the log.
 
     Args:
-        method: Its method.
-        path: Where it went.
         status: How it was answered; 0 where its connection went before that.
         took_s: Wall seconds to the end of its answer.
         location: Where what it made is found, or "".

@@ -50,7 +50,7 @@ class ListQuery(BaseModel):
         default=None, pattern=f"^{_CURSOR.pattern}$", description="`next` of the page before; the rest stays the same."
     )
 
-    def wanted(self, tenant: str | None, numbers: Numbers) -> JobFilter:
+    def to_filter(self, tenant: str | None, numbers: Numbers) -> JobFilter:
         """What that is to the store; `tenant` is whose, None for everyone's; `numbers` what jobs are told as."""
         kernel = None if self.kernel is None else f"{KERNEL}:{self.kernel}"
         return JobFilter(

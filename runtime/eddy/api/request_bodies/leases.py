@@ -9,20 +9,20 @@ from pydantic import ConfigDict, Field
 
 from eddy.api.request_bodies.base import Request
 from eddy.api.request_bodies.numbers import Whole
-from eddy.board.port.port import MAX_IMAGE_BYTES, MOST_ACCESSES, WINDOW_BYTES, RegisterAccess
+from eddy.board.port.port import MAX_ACCESSES, MAX_IMAGE_BYTES, WINDOW_BYTES, RegisterAccess
 from eddy.core.errors import InvalidRequest
 from eddy.core.leases import (
     DEFAULT_S,
-    LEAST_BYTES,
-    LEAST_S,
-    MOST_BYTES,
-    MOST_S,
+    MAX_BYTES,
+    MAX_S,
+    MIN_BYTES,
+    MIN_S,
     LeaseKind,
     LeaseOptions,
 )
 from eddy.core.slots import Control, Image
 
-MOST_WAIT_S = 30.0
+MAX_WAIT_S = 30.0
 _Slot = Annotated[Whole | None, Field(default=None, ge=0, le=1 << 16)]
 _Word = Annotated[Whole, Field(ge=0, lt=1 << 32)]
 _Access = Annotated[list[_Word | None], Field(min_length=2, max_length=2)]
@@ -37,15 +37,15 @@ class LeaseSubmission(Request):
         default="slot", description="A slot, or (operators) all that jobs are given."
     )
     lasts_s: float = Field(
-        default=DEFAULT_S, ge=LEAST_S, le=MOST_S, description="Wall seconds that it lasts, from its beginning."
+        default=DEFAULT_S, ge=MIN_S, le=MAX_S, description="Wall seconds that it lasts, from its beginning."
     )
     module: str = Field(
         default="", max_length=128, description="What its slot is loaded with at first; empty: nothing."
     )
     memory_bytes: Whole | None = Field(
         default=None,
-        ge=LEAST_BYTES,
-        le=MOST_BYTES,
+        ge=MIN_BYTES,
+        le=MAX_BYTES,
         description="Board memory for its holder's buffers; null for 16 MiB, or half of what one tenant may have.",
     )
 
@@ -59,7 +59,7 @@ class LeaseExtension(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"more_s": 900}]})
 
-    more_s: float = Field(ge=1.0, le=MOST_S, description="Wall seconds that it lasts longer.")
+    more_s: float = Field(ge=1.0, le=MAX_S, description="Wall seconds that it lasts longer.")
 
 
 class ModuleLoad(Request):
@@ -69,7 +69,7 @@ class ModuleLoad(Request):
 
     module: str = Field(min_length=1, max_length=128, description="By its name.")
     slot: _Slot = Field(default=None, description="Which; null for the lease's first one.")
-    wait_s: float = Field(default=MOST_WAIT_S, ge=0, le=MOST_WAIT_S, description="Wall seconds to wait for its end.")
+    wait_s: float = Field(default=MAX_WAIT_S, ge=0, le=MAX_WAIT_S, description="Wall seconds to wait for its end.")
 
 
 _Hash64 = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
@@ -120,7 +120,7 @@ class OwnImage(Request):
     )
 
     manifest: ImageManifest = Field(description="The image's manifest, as it was signed.")
-    wait_s: float = Field(default=MOST_WAIT_S, ge=0, le=MOST_WAIT_S, description="Wall seconds to wait for its end.")
+    wait_s: float = Field(default=MAX_WAIT_S, ge=0, le=MAX_WAIT_S, description="Wall seconds to wait for its end.")
 
 
 class RegisterAccesses(Request):
@@ -130,7 +130,7 @@ class RegisterAccesses(Request):
 
     accesses: list[_Access] = Field(
         default_factory=list,
-        max_length=MOST_ACCESSES,
+        max_length=MAX_ACCESSES,
         description="Pairs of a byte offset in the module's window and the word to be written; null reads it. None says"
         " only that the holder is there.",
     )
@@ -156,4 +156,4 @@ class InterruptWait(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"wait_s": 20}]})
 
     slot: _Slot = Field(default=None, description="Which; null for the lease's first one.")
-    wait_s: float = Field(default=MOST_WAIT_S, ge=0, le=MOST_WAIT_S, description="Wall seconds to wait at most.")
+    wait_s: float = Field(default=MAX_WAIT_S, ge=0, le=MAX_WAIT_S, description="Wall seconds to wait at most.")

@@ -8,11 +8,11 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, StringConstraints
 
 from eddy.api.request_bodies.base import NAME, Request
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
+from eddy.core.tenants import MAX_WEIGHT, MIN_WEIGHT
 
-MOST_MEMBERS = 1000
+MAX_MEMBERS = 1000
 """Tenants that a request names at most."""
-_Tenants = Annotated[list[Annotated[str, StringConstraints(pattern=NAME)]], Field(max_length=MOST_MEMBERS)]
+_Tenants = Annotated[list[Annotated[str, StringConstraints(pattern=NAME)]], Field(max_length=MAX_MEMBERS)]
 
 
 class ProjectSubmission(Request):
@@ -22,7 +22,7 @@ class ProjectSubmission(Request):
 
     id: str = Field(pattern=NAME, description="Its name: letters, digits, `_`, `.` and `-`, a letter first.")
     share: float = Field(
-        default=1.0, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="Its weight among projects and tenants without one."
+        default=1.0, ge=MIN_WEIGHT, le=MAX_WEIGHT, description="Its weight among projects and tenants without one."
     )
     members: _Tenants = Field(default_factory=list, description="Names of its tenants.")
 
@@ -32,6 +32,6 @@ class ProjectChange(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"share": 3.0, "add": ["grace"], "drop": ["ada"]}]})
 
-    share: float | None = Field(default=None, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="Its weight; null stays.")
+    share: float | None = Field(default=None, ge=MIN_WEIGHT, le=MAX_WEIGHT, description="Its weight; null stays.")
     add: _Tenants = Field(default_factory=list, description="Tenants that come to it.")
     drop: _Tenants = Field(default_factory=list, description="Tenants that leave it.")

@@ -16,9 +16,9 @@ from eddy.core.frames import split_frame
 from eddy.core.sessions import (
     DEFAULT_BYTES,
     DEFAULT_IDLE_S,
-    LEAST_BYTES,
+    MAX_BYTES,
     MAX_IDLE_S,
-    MOST_BYTES,
+    MIN_BYTES,
     OnPressure,
     SessionOptions,
 )
@@ -27,7 +27,7 @@ from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.engine.session_service import Batch
 from eddy.hypervisor.sessions.commands import MAX_NUMBER, parse_commands
 
-MOST_WAIT_S = 30.0
+MAX_WAIT_S = 30.0
 
 
 class SessionSubmission(Request):
@@ -37,8 +37,8 @@ class SessionSubmission(Request):
 
     memory_bytes: Whole = Field(
         default=DEFAULT_BYTES,
-        ge=LEAST_BYTES,
-        le=MOST_BYTES,
+        ge=MIN_BYTES,
+        le=MAX_BYTES,
         description="Board memory it has: for its buffers, its programs and their stacks.",
     )
     idle_timeout_s: float = Field(
@@ -93,7 +93,7 @@ class BatchHead(Request):
     life: str = Field(default="", max_length=64)
     known: Whole = Field(default=0, ge=0, le=MAX_NUMBER)
     until: Whole = Field(default=0, ge=0, le=MAX_NUMBER)
-    wait_s: float = Field(default=0.0, ge=0, le=MOST_WAIT_S)
+    wait_s: float = Field(default=0.0, ge=0, le=MAX_WAIT_S)
 
 
 def parse_batch(body: bytes) -> Batch:

@@ -13,18 +13,18 @@ from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import LINE, NAME, Request
 from eddy.api.request_bodies.names import DisplayName
 from eddy.api.request_bodies.numbers import Whole
-from eddy.core.leases import MOST_S
+from eddy.core.leases import MAX_S
 from eddy.core.names import label_value
-from eddy.core.tenants import DISPLAY_NAME, LEAST_WEIGHT, MOST_WEIGHT, Quota
+from eddy.core.tenants import DISPLAY_NAME, MAX_WEIGHT, MIN_WEIGHT, Quota
 
 
 def _attributes(value: dict[str, Any]) -> dict[str, Any]:
     """Attributes whose `weight`, if there is one, is a weight: one that would count as 1 is no answer."""
     weight = value.get("weight", 1.0)
     number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-    if not number or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-        text = f"has a weight of {weight!r}; it must be a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
-        raise PydanticCustomError("weight", "{text}", {"text": text, "ge": LEAST_WEIGHT, "le": MOST_WEIGHT})
+    if not number or not MIN_WEIGHT <= weight <= MAX_WEIGHT:
+        text = f"has a weight of {weight!r}; it must be a number from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
+        raise PydanticCustomError("weight", "{text}", {"text": text, "ge": MIN_WEIGHT, "le": MAX_WEIGHT})
     if not isinstance(value.get(DISPLAY_NAME, ""), str):
         raise PydanticCustomError("display_name", "{text}", {"text": f"has a {DISPLAY_NAME} that is no text"})
     try:
@@ -47,7 +47,7 @@ class QuotaSubmission(Request):
     max_slot_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of slots in a day (UTC).")
     max_core_s: float | None = Field(default=None, ge=0, le=1e12, description="Board seconds of GPU cores in a day.")
     max_leases: Whole = Field(default=2, ge=0, le=1000, description="Leases that have not ended, at once.")
-    max_lease_s: float = Field(default=14400.0, ge=0, le=MOST_S, description="Wall seconds that a lease may last.")
+    max_lease_s: float = Field(default=14400.0, ge=0, le=MAX_S, description="Wall seconds that a lease may last.")
 
     def applied(self, quota: Quota) -> Quota:
         """A quota with what was named here, and the rest as it was."""
@@ -79,7 +79,7 @@ class TenantSubmission(Request):
     )
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def kept_attributes(self) -> dict[str, Any]:
         """The attributes, with what it is called."""
         return {**self.attributes, **({DISPLAY_NAME: self.display_name} if self.display_name else {})}
 
@@ -93,7 +93,7 @@ class TenantChange(Request):
 
     quota: QuotaSubmission = Field(default_factory=QuotaSubmission, description="Bounds; those left out stay.")
     weight: float | None = Field(
-        default=None, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to; null stays."
+        default=None, ge=MIN_WEIGHT, le=MAX_WEIGHT, description="What it is entitled to; null stays."
     )
     min_progress: float | None = Field(
         default=None,

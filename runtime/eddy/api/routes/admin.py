@@ -53,13 +53,15 @@ def list_tenants(context: Ctx, operator: Operator) -> TenantList:
 def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operator: Operator) -> TenantWithKey:
     """Add a tenant; its key is in this answer and nowhere else."""
     key = new_key()
-    tenant = TenantRecord(body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.kept)
+    tenant = TenantRecord(
+        body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.kept_attributes
+    )
     with _adding:
         if _exists(context, body.id):
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
         context.store.tenants.check_name_reusable(body.id)
         record_action(context, operator, "add-tenant", tenant=body.id, admin=body.admin)
-        context.writer.tenants.put(tenant)
+        context.store.tenants.put(tenant)
     response.headers["Cache-Control"] = "no-store"
     return TenantWithKey(**tenant_answer(tenant).model_dump(), key=key)
 
@@ -101,7 +103,7 @@ def change_tenant(tenant: _Name, body: TenantChange, context: Ctx, operator: Ope
             attributes["min_progress"] = body.min_progress
         changed = replace(known, quota=body.quota.applied(known.quota), attributes=attributes)
         record_action(context, operator, "change-tenant", tenant=tenant, **body.model_dump(exclude_unset=True))
-        context.writer.tenants.put(changed)
+        context.store.tenants.put(changed)
     return tenant_answer(changed)
 
 
@@ -124,7 +126,7 @@ def remove_tenant(tenant: _Name, context: Ctx, operator: Operator, cancel: _Canc
     with _adding:
         context.store.tenants.get(tenant)
         record_action(context, operator, "remove-tenant", tenant=tenant, cancel=cancel)
-        jobs = context.writer.removal.begin(tenant, cancel)
+        jobs = context.store.removal.begin(tenant, cancel)
     return TenantLeaving(id=tenant, jobs=len(jobs))
 
 
@@ -137,7 +139,7 @@ def purge_jobs(body: PurgeSubmission, context: Ctx, operator: Operator) -> Purge
     before_us, ends_s = round((time.time() - body.older_than_s) * 1e6), time.monotonic() + _WORK_S
     removed = 0
     for tenant in ended if body.tenant is None else [body.tenant]:
-        for gone in context.writer.purge.purge_tenant(tenant, before_us, max(ended.get(tenant, 0) - body.keep, 0)):
+        for gone in context.store.purge.purge_tenant(tenant, before_us, max(ended.get(tenant, 0) - body.keep, 0)):
             removed += gone
             if time.monotonic() > ends_s:
                 return PurgeAnswer(removed=removed, more=True)

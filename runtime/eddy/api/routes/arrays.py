@@ -11,10 +11,9 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 
 from eddy.api.answers.arrays import Array, array_answer
-from eddy.api.dependencies.admission import admit, for_client
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
-from eddy.api.dependencies.job_access import read
+from eddy.api.dependencies.job_access import admit, for_client, read
 from eddy.api.http.openapi import LOCATION, refusals
 from eddy.api.request_bodies.arrays import ArraySubmission, array_model, jobs_of
 from eddy.api.request_bodies.base import IDEMPOTENCY_KEY

@@ -53,7 +53,7 @@ async def put(sha256: Sha256, request: Request, response: Response, context: Ctx
     body = UploadBody(request, limit, context)
     try:
         async with context.uploads.place(tenant.id, limit if declared is None else declared):
-            with context.writer.blobs.upload(tenant.id, sha256, declared) as upload:
+            with context.store.blobs.upload(tenant.id, sha256, declared) as upload:
                 async for piece in body.pieces():
                     await context.uploads.on_disk(upload.write, piece)
                 new = await context.uploads.on_disk(upload.finish)
@@ -62,7 +62,7 @@ async def put(sha256: Sha256, request: Request, response: Response, context: Ctx
             await drain(request.scope, request.receive)
         raise
     except ClientDisconnect:
-        context.writer.happened.fault(Fault.BROKEN_UPLOAD)
+        context.store.happened.fault(Fault.BROKEN_UPLOAD)
         raise
     response.status_code = 201 if new else 200
     return Blob(sha256=sha256, bytes=upload.size_bytes)
@@ -78,9 +78,7 @@ class UploadBody:
     """A body as it comes, for as long as the key is good that it came with.
 
     Args:
-        request: Whose.
         limit: Most bytes it may have.
-        context: The server's.
 
     Attributes:
         whole: Whether all of it has come.
@@ -173,7 +171,7 @@ async def stored_bytes(context: Context, tenant: str, sha256: str) -> int | None
     if not store.blobs.has(tenant, sha256):
         return None
     if store.database.settling:
-        await context.uploads.on_disk(context.writer.database.settle)
+        await context.uploads.on_disk(context.store.database.settle)
     return store.blobs.size_bytes(tenant, sha256)
 
 
@@ -187,5 +185,5 @@ async def stored_bytes(context: Context, tenant: str, sha256: str) -> int | None
 def delete(sha256: Sha256, context: Ctx, tenant: Caller, if_match: IfMatch = None) -> Response:
     """Forget a blob; refused while a job that has not ended needs it."""
     RangeRequest(if_match).check(f'"{sha256}"')
-    context.writer.blobs.drop(tenant.id, sha256)
+    context.store.blobs.drop(tenant.id, sha256)
     return Response(status_code=204)

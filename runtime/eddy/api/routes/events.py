@@ -10,9 +10,9 @@ from fastapi import APIRouter
 
 from eddy.api.access.request_limits import FEW
 from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.disconnects import open_event_stream
 from eddy.api.dependencies.events import EventStream, StreamSource
 from eddy.api.dependencies.job_access import read
-from eddy.api.dependencies.streamed_answers import open_event_stream
 from eddy.api.http.openapi import refusals, stream
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.event_protocol import GoOn, LastEventId, PastEvents

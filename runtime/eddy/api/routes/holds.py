@@ -51,14 +51,14 @@ def _hold(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
     owner, by = _owner_and_actor(context, viewer, job)
     if by == OPERATOR:
         record_action(context, viewer, "hold-outputs", tenant=owner, job=context.store.numbers.job.public_id(job))
-    return context.writer.holds.hold(owner, job, by)
+    return context.store.holds.hold(owner, job, by)
 
 
 def _let_go(context: Context, viewer: TenantRecord, job: int) -> JobRecord:
     owner, by = _owner_and_actor(context, viewer, job)
     if by == OPERATOR:
         record_action(context, viewer, "let-outputs-go", tenant=owner, job=context.store.numbers.job.public_id(job))
-    return context.writer.holds.let_go(owner, job, by)
+    return context.store.holds.let_go(owner, job, by)
 
 
 def _owner_and_actor(context: Context, viewer: TenantRecord, job: int) -> tuple[str, str]:

@@ -16,13 +16,12 @@ from eddy.api.answers import job_pages
 from eddy.api.answers.estimates import DryRun, dry_run_answer
 from eddy.api.answers.rendering import render_job
 from eddy.api.answers.schemas import Job, JobPage
-from eddy.api.dependencies.admission import admit, for_client
 from eddy.api.dependencies.callers import Caller, Ctx
 from eddy.api.dependencies.context import Context
+from eddy.api.dependencies.disconnects import open_event_stream, wait_for_job
 from eddy.api.dependencies.events import EventStream, StreamSource
-from eddy.api.dependencies.job_access import JobId, answer, estimates_of, owner_of, read
+from eddy.api.dependencies.job_access import JobId, admit, answer, estimates_of, for_client, owner_of, read
 from eddy.api.dependencies.progress import measure_slowdown
-from eddy.api.dependencies.streamed_answers import open_event_stream, wait_for_job
 from eddy.api.http.byte_ranges import IfMatch, IfNoneMatch, IfRange, Range, RangeRequest, answers, respond_bytes
 from eddy.api.http.openapi import LOCATION, content, refusals, stream
 from eddy.api.request_bodies import examples
@@ -119,7 +118,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], context: Ctx, viewer: 
     limit = query.limit or context.settings.page_size
     context.rate_limits.admit_page(viewer, limit)
     numbers = context.store.numbers
-    wanted = query.wanted(query.tenant if viewer.admin else viewer.id, numbers)
+    wanted = query.to_filter(query.tenant if viewer.admin else viewer.id, numbers)
     after = query.after(numbers)
     if after is not None:
         await read(context, partial(context.store.lists.check_place, wanted, after))

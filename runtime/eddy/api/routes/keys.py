@@ -23,7 +23,7 @@ from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.api.request_bodies.tenants import KeySubmission
 from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
-from eddy.store.account_tables.keys import MOST_KEYS, new_key_id, revoke_after
+from eddy.store.account_tables.tenants import MAX_KEYS, new_key_id, revoke_after
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]
@@ -65,9 +65,9 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
             allowed = [KeyScope.TENANT.value, KeyScope.READ.value]
             message = f"A key of this scope is an operator's, made with an operator's: {owner.id} gets none with yours."
             raise InvalidRequest(message, field="scope", allowed=allowed)
-        if sum(not key.ended(now) for key in context.store.keys.all(owner.id)) >= MOST_KEYS:
-            message = f"Tenant {owner.id} has {MOST_KEYS} keys that are good: revoke one first."
-            raise QuotaExceeded(message, limit=MOST_KEYS, asked=MOST_KEYS + 1)
+        if sum(not key.ended(now) for key in context.store.keys.all(owner.id)) >= MAX_KEYS:
+            message = f"Tenant {owner.id} has {MAX_KEYS} keys that are good: revoke one first."
+            raise QuotaExceeded(message, limit=MAX_KEYS, asked=MAX_KEYS + 1)
         secret = new_key()
         expires = _expiry(context, owner, None if body.expires_in_s is None else now + body.expires_in_s)
         label = body.label or (old.label if old is not None else "")
@@ -76,7 +76,7 @@ def make_key(body: KeySubmission, response: Response, context: Ctx, viewer: Call
         _check_left(context, [*ends, made], now + body.grace_s)
         facts = {"tenant": owner.id, "scope": scope.value, "made": made.id, "replaces": body.replaces}
         record_action(context, viewer, "make-key", **facts, expires_unix_s=expires)
-        context.writer.keys.put(made, *ends)
+        context.store.keys.put(made, *ends)
     response.headers["Cache-Control"] = "no-store"
     return KeyMade(**key_answer(made, now).model_dump(), key=secret)
 
@@ -96,7 +96,7 @@ def revoke_key(key: _KeyId, context: Ctx, viewer: Caller) -> Response:
         ended = revoke_after(_mine(context, viewer, key), time.time())
         _check_left(context, [ended], time.time())
         record_action(context, viewer, "revoke-key", tenant=ended.tenant, revoked=key)
-        context.writer.keys.put(ended)
+        context.store.keys.put(ended)
     return Response(status_code=204)
 
 

@@ -24,7 +24,7 @@ from eddy.api.dependencies.context import Context
 from eddy.api.http.openapi import refusals
 from eddy.api.http.problems import Forbidden
 from eddy.api.request_bodies.leases import (
-    MOST_WAIT_S,
+    MAX_WAIT_S,
     InterruptWait,
     LeaseExtension,
     LeaseSubmission,
@@ -40,7 +40,7 @@ from eddy.core.maintenance import WindowStage
 from eddy.core.slots import Pool
 from eddy.core.tenants import TenantRecord
 from eddy.core.units import format_bytes
-from eddy.hypervisor.engine.lease_service import MOST_PIECE_BYTES
+from eddy.hypervisor.engine.lease_service import MAX_PIECE_BYTES
 
 SHOWN_S = 7 * 86400.0
 """Wall seconds for which the calendar shows what is over."""
@@ -52,11 +52,11 @@ LeaseId = Annotated[str, Path(max_length=64, description="The lease's name, as `
 _Whose = Annotated[str, Query(max_length=64, description="Only this tenant's (operators); empty for all you may see.")]
 _Open = Annotated[bool, Query(description="Only those that have not ended.")]
 _Wait = Annotated[
-    float, Query(ge=0, le=MOST_WAIT_S, description="Wall seconds to wait until it is active and loaded, or has ended.")
+    float, Query(ge=0, le=MAX_WAIT_S, description="Wall seconds to wait until it is active and loaded, or has ended.")
 ]
 _Token = Annotated[str, Header(alias=TOKEN, max_length=128, description="The lease's token.")]
 _Offset = Annotated[int, Query(ge=0, lt=1 << 40, description="Byte offset in the lease's memory.")]
-_Size = Annotated[int, Query(ge=0, le=MOST_PIECE_BYTES, description="How many bytes.")]
+_Size = Annotated[int, Query(ge=0, le=MAX_PIECE_BYTES, description="How many bytes.")]
 _BODY = {"required": True, "content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}
 
 

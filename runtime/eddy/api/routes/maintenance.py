@@ -67,7 +67,7 @@ async def plan_maintenance(body: WindowSubmission, context: Ctx, operator: Opera
     facts = {"window": window.id, "title": window.title, "begins_unix_s": window.begins_unix_s}
     facts |= {"ends_unix_s": ends_s, "drain_s": window.drain_s, "slots": list(window.slots)}
     await record_action_async(context, operator, "plan-maintenance", **facts)
-    await anyio.to_thread.run_sync(context.writer.maintenance.add, window, now_s)
+    await anyio.to_thread.run_sync(context.store.maintenance.add, window, now_s)
     return window_answer(window, now_s)
 
 
@@ -83,4 +83,4 @@ async def cancel_maintenance(window: _Name, context: Ctx, operator: Operator) ->
     context.store.maintenance.get(window)
     await record_action_async(context, operator, "cancel-maintenance", window=window)
     now_s = time.time()
-    return window_answer(await anyio.to_thread.run_sync(context.writer.maintenance.cancel, window, now_s), now_s)
+    return window_answer(await anyio.to_thread.run_sync(context.store.maintenance.cancel, window, now_s), now_s)

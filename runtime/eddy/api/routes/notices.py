@@ -70,7 +70,7 @@ async def subscribe(body: SubscriptionSubmission, response: Response, context: C
     )
     facts = {"subscription": asked.id, "target": body.target, "kinds": body.kinds, "everyone": body.everyone}
     await record_action_async(context, viewer, "subscribe", **facts)
-    made = await anyio.to_thread.run_sync(context.writer.notices.add, asked)
+    made = await anyio.to_thread.run_sync(context.store.notices.add, asked)
     secret = "" if made.is_mail else subscription_secret(context.hasher.hash, made.id)
     response.headers["Cache-Control"] = "no-store"
     return SubscriptionMade(**subscription_answer(made).model_dump(), secret=secret)
@@ -100,7 +100,7 @@ async def unsubscribe(subscription: _Name, context: Ctx, viewer: Caller) -> Resp
     """Messages that wait are dropped, and its log goes."""
     found = _subscription_of(context, viewer, subscription)
     await record_action_async(context, viewer, "unsubscribe", subscription=found.id, target=found.target)
-    await anyio.to_thread.run_sync(context.writer.notices.remove, found.id)
+    await anyio.to_thread.run_sync(context.store.notices.remove, found.id)
     return Response(status_code=204)
 
 
@@ -132,7 +132,7 @@ async def send_test(subscription: _Name, context: Ctx, viewer: Caller) -> Delive
     _check_on(found)
     notice = Notice(NoticeKind.TEST, None, {"subscription": found.id}, now_s)
     made = new_delivery(found, notice, now_s)
-    await anyio.to_thread.run_sync(context.writer.notices.add_delivery, made)
+    await anyio.to_thread.run_sync(context.store.notices.add_delivery, made)
     context.hurried.add(found.id)
     return _answer(made)
 
@@ -151,7 +151,7 @@ async def redeliver(subscription: _Name, delivery: _Message, context: Ctx, viewe
     _check_on(found)
     known = await anyio.to_thread.run_sync(context.store.notices.delivery, found.id, delivery)
     again = dataclasses.replace(known, state=DeliveryState.WAITING, attempts=0, next_unix_s=time.time())
-    await anyio.to_thread.run_sync(context.writer.notices.put, again)
+    await anyio.to_thread.run_sync(context.store.notices.put, again)
     context.hurried.add(found.id)
     return _answer(again)
 

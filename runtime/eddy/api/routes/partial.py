@@ -56,7 +56,7 @@ async def append(
 
     409 has the right `offset`. What is not completed is forgotten a day after the last byte.
     """
-    partials, disk = context.writer.partials, context.uploads.on_disk
+    partials, disk = context.store.partials, context.uploads.on_disk
     size = await stored_bytes(context, tenant.id, sha256)
     if size is not None:
         await drain(request.scope, request.receive)
@@ -114,5 +114,5 @@ async def offset(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
 )
 def drop(sha256: Sha256, context: Ctx, tenant: Caller) -> Response:
     """Forget what has come of a blob that is not whole."""
-    context.writer.partials.drop(tenant.id, sha256)
+    context.store.partials.drop(tenant.id, sha256)
     return Response(status_code=204)

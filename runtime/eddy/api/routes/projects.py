@@ -53,7 +53,7 @@ def add_project(body: ProjectSubmission, context: Ctx, operator: Operator) -> Pr
             raise Conflict(f"A project {body.id!r} exists already; use another name.", field="id", asked=body.id)
         context.store.projects.check(made)
         record_action(context, operator, "add-project", project=body.id, share=body.share, members=body.members)
-        context.writer.projects.put(made)
+        context.store.projects.put(made)
     return _answer(context, body.id)
 
 
@@ -76,7 +76,7 @@ def change_project(project: _Name, body: ProjectChange, context: Ctx, operator: 
         changed = replace(known, share=known.share if body.share is None else body.share, members=members)
         context.store.projects.check(changed)
         record_action(context, operator, "change-project", project=project, **body.model_dump(exclude_unset=True))
-        context.writer.projects.put(changed)
+        context.store.projects.put(changed)
     return _answer(context, project)
 
 
@@ -89,7 +89,7 @@ def remove_project(project: _Name, context: Ctx, operator: Operator) -> None:
         if project not in context.store.projects.damaged:
             context.store.projects.get(project)
         record_action(context, operator, "remove-project", project=project)
-        context.writer.projects.remove(project)
+        context.store.projects.remove(project)
 
 
 def _answer(context: Context, project: str) -> ProjectAnswer:

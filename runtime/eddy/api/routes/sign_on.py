@@ -29,7 +29,7 @@ from eddy.api.request_bodies.numbers import Decimal
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
-from eddy.store.account_tables.keys import MOST_KEYS, new_key_id, revoke_after
+from eddy.store.account_tables.tenants import MAX_KEYS, new_key_id, revoke_after
 
 PATH = "/v1/session/sign-on"
 SIGNED_ON = "sign-on: "
@@ -154,7 +154,7 @@ def end_signed_on_key(context: Context, key_hash: str) -> None:
     """End a key that was made for a session that is closed."""
     key = context.store.keys.by_hash(key_hash)
     if key is not None and key.label.startswith(SIGNED_ON) and not key.ended(time.time()):
-        context.writer.keys.put(revoke_after(key, time.time()))
+        context.store.keys.put(revoke_after(key, time.time()))
 
 
 def _provider(context: Context) -> IdentityProvider:
@@ -193,15 +193,15 @@ def _make_key(context: Context, role: Role, label: str) -> tuple[str, ApiKey]:
     with context.signing_on:
         good = [key for key in context.store.keys.all(role.tenant) if not key.ended(now_s)]
         ended: list[ApiKey] = []
-        if len(good) >= MOST_KEYS:
+        if len(good) >= MAX_KEYS:
             ended = [revoke_after(key, now_s) for key in good if key.label.startswith(SIGNED_ON)][:1]
             if not ended:
-                message = f"Tenant {role.tenant} has {MOST_KEYS} keys that are good: revoke one first."
-                raise QuotaExceeded(message, limit=MOST_KEYS, asked=MOST_KEYS + 1)
+                message = f"Tenant {role.tenant} has {MAX_KEYS} keys that are good: revoke one first."
+                raise QuotaExceeded(message, limit=MAX_KEYS, asked=MAX_KEYS + 1)
         made = ApiKey(new_key_id(), role.tenant, context.hasher.hash(secret), role.scope, label, now_s, now_s + LIFE_S)
         facts = {"tenant": role.tenant, "scope": role.scope.value, "made": made.id, "who": label}
-        context.writer.audit.note(context.hasher.hash, role.tenant, made.id, "sign-on", facts)
-        context.writer.keys.put(made, *ended)
+        context.store.audit.note(context.hasher.hash, role.tenant, made.id, "sign-on", facts)
+        context.store.keys.put(made, *ended)
     return secret, made
 
 

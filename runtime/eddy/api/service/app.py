@@ -25,11 +25,9 @@ from eddy.api.access.uploads import Uploads
 from eddy.api.dependencies.callers import caller
 from eddy.api.dependencies.context import ApiSettings, Context
 from eddy.api.dependencies.events import words
-from eddy.api.dependencies.ports import JobEngine, StoreWriter
 from eddy.api.http import openapi, problems
-from eddy.api.http.metrics import Metrics
 from eddy.api.http.request_checks import RequestChecks
-from eddy.api.http.request_log import RequestLogMiddleware
+from eddy.api.http.request_log import Metrics, RequestLogMiddleware
 from eddy.api.request_bodies.event_protocol import HEARTBEAT
 from eddy.api.request_bodies.jobs import submission_model
 from eddy.api.request_bodies.kinds import VIEWS, KindView, views_with
@@ -72,6 +70,7 @@ from eddy.core.errors import EddyError
 from eddy.core.faults import Fault
 from eddy.core.records import JobEvent
 from eddy.host.notify import READY, STOPPING, Notifier
+from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.event_fanout import EventFanout
 from eddy.packages.catalogue import CatalogueInForce
 from eddy.store import Store
@@ -122,13 +121,12 @@ def routes(kinds: Mapping[str, KindView] = VIEWS) -> list[APIRoute]:
 
 
 def compose(
-    hypervisor: JobEngine,
+    hypervisor: Hypervisor,
     store: Store,
     catalogue: CatalogueInForce,
     hasher: KeyHasher,
     settings: ApiSettings | None = None,
     kinds: Iterable[KindView] = (),
-    writer: StoreWriter | None = None,
 ) -> Context:
     """Put one server's parts together; the arguments are those of `create_app`."""
     settings, sessions = settings or ApiSettings(), Sessions(keeper=store.logins)
@@ -140,7 +138,6 @@ def compose(
     context = Context(
         hypervisor,
         store,
-        store if writer is None else writer,
         catalogue,
         hasher,
         settings,
@@ -159,28 +156,24 @@ def compose(
 
 
 def create_app(
-    hypervisor: JobEngine,
+    hypervisor: Hypervisor,
     store: Store,
     catalogue: CatalogueInForce,
     hasher: KeyHasher,
     settings: ApiSettings | None = None,
     on_failure: Callable[[], None] = lambda: None,
     kinds: Iterable[KindView] = (),
-    writer: StoreWriter | None = None,
 ) -> FastAPI:
     """Make the API of one hypervisor; its lifespan runs the hypervisor's loop.
 
     Args:
         hypervisor: Not yet running.
-        store: The one the hypervisor writes to; read here.
+        store: The one the hypervisor writes to.
         catalogue: What is offered; the hypervisor was given its `applications`.
-        hasher: For tenants' keys.
-        settings: Limits.
         kinds: Further kinds of jobs; the hypervisor was given what makes works of them.
         on_failure: Called when the hypervisor's loop ended with an error; requests go on being answered, with 503.
-        writer: Writes to the store; the store itself by default.
     """
-    context = compose(hypervisor, store, catalogue, hasher, settings, kinds, writer)
+    context = compose(hypervisor, store, catalogue, hasher, settings, kinds)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -195,7 +188,7 @@ def create_app(
             if context.hub is not None:
                 group.start_soon(context.hub.watch)
             clock = ClockJumpDetector(time.time, time.monotonic)
-            group.start_soon(watch_clock, lambda: context.writer.happened.fault(Fault.CLOCK_JUMP), clock)
+            group.start_soon(watch_clock, lambda: context.store.happened.fault(Fault.CLOCK_JUMP), clock)
             group.start_soon(tell_manager, Notifier())
             yield
             group.cancel_scope.cancel()

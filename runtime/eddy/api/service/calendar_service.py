@@ -29,7 +29,6 @@ class CalendarService:
     was down, or whose clock was set, does what is right from its next look on.
 
     Args:
-        context: The server's.
         wall_s: Seconds since 1970.
     """
 
@@ -72,4 +71,4 @@ class CalendarService:
     def _note(self, slot: int, because: str) -> None:
         action = "drain-slot" if because else "undrain-slot"
         facts = {"slot": slot, "because": because, "by": "calendar"}
-        self._context.writer.audit.note(self._context.hasher.hash, "", "", action, facts)
+        self._context.store.audit.note(self._context.hasher.hash, "", "", action, facts)

@@ -33,11 +33,7 @@ _VERSION = distribution.version()
 
 
 class GaugeCollector(Collector):
-    """Gauges and counters read from the hypervisor and the store at each scrape.
-
-    Args:
-        context: The server's parts.
-    """
+    """Gauges and counters read from the hypervisor and the store at each scrape."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -24,11 +24,7 @@ _log = structlog.get_logger("eddy.api")
 
 
 class HistoryRecorder:
-    """Looks at slots, jobs, prices and the temperature, and keeps the means.
-
-    Args:
-        context: The server's parts.
-    """
+    """Looks at slots, jobs, prices and the temperature, and keeps the means."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -42,7 +38,7 @@ class HistoryRecorder:
                 await anyio.sleep(LOOK_S)
                 looks.append(self.look())
             try:
-                await anyio.to_thread.run_sync(self._context.writer.samples.add, mean_of(looks))
+                await anyio.to_thread.run_sync(self._context.store.samples.add, mean_of(looks))
             except StorageFailed as error:  # the store says so too
                 _log.debug("a sample is not kept", code=error.code)
 

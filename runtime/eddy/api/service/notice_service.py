@@ -43,7 +43,6 @@ class NoticeService:
     """Makes messages, and sends them.
 
     Args:
-        context: The server's.
         wall_s: Seconds since 1970.
     """
 
@@ -79,7 +78,7 @@ class NoticeService:
             ends, cursor = store.notices.read_ends()
             notices = [self._of_end(event) for event in ends if event.what is JobEventKind.STATE]
             if ends:
-                self._context.writer.notices.enqueue(notices, now_s, cursor=cursor)
+                self._context.store.notices.enqueue(notices, now_s, cursor=cursor)
         self._collect_slots(now_s)
         self._collect_windows(now_s)
         self._collect_leases(now_s)
@@ -111,7 +110,7 @@ class NoticeService:
             if because != told.get(slot, ""):
                 kind = NoticeKind.SLOT_DRAINED if because else NoticeKind.SLOT_UNDRAINED
                 notices.append(Notice(kind, None, {"slot": slot, "because": because}, now_s))
-        self._context.writer.notices.enqueue(notices, now_s, slots=drained)
+        self._context.store.notices.enqueue(notices, now_s, slots=drained)
 
     def _collect_windows(self, now_s: float) -> None:
         maintenance = self._context.store.maintenance
@@ -126,8 +125,9 @@ class NoticeService:
                 notices.append(Notice(kind, None, window_facts(window), now_s))
             stages[window.id] = stage.value
         if stages:
-            writer = self._context.writer
-            writer.notices.enqueue(notices, now_s, beside=lambda db: maintenance.write_told(db, stages))
+            self._context.store.notices.enqueue(
+                notices, now_s, beside=lambda db: maintenance.write_notified(db, stages)
+            )
 
     def _collect_leases(self, now_s: float) -> None:
         """Tell of leases that began, were given notice, or ended."""
@@ -140,7 +140,7 @@ class NoticeService:
             kind = lease_notice(record)
             if kind is not None and told is not None and kind.value != told.get(record.id, ""):
                 notices.append(Notice(kind, record.tenant, lease_facts(record), now_s))
-        self._context.writer.notices.enqueue(notices, now_s, leases=stages)
+        self._context.store.notices.enqueue(notices, now_s, leases=stages)
 
     # Sending ------------------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class NoticeService:
 
     def _settle(self, delivery: Delivery, outcome: Outcome) -> None:
         """Write down what came of an attempt."""
-        now_s, notices = self._wall_s(), self._context.writer.notices
+        now_s, notices = self._wall_s(), self._context.store.notices
         attempts = delivery.attempts + 1
         state, next_s = DeliveryState.DELIVERED, delivery.next_unix_s
         self._rests.pop(delivery.subscription, None)

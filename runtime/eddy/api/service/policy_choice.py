@@ -52,10 +52,7 @@ def price_loop(
 
     Args:
         name: Of the policy, unless the operator has chosen another one since.
-        settings: Of the epochs.
         calibration_file: Of the board's memory; None for the one in the data folder, if it is there.
-        data: The data folder.
-        store: Where tenants are.
         modules: Manifests by name.
         board: Whose clusters are shared.
 

@@ -32,7 +32,6 @@ class PurgeService:
     """What keeps jobs within bounds, and removes tenants.
 
     Args:
-        context: The server's.
         wall_s: Seconds since 1970.
         steady_s: Seconds that never jump.
     """
@@ -72,10 +71,10 @@ class PurgeService:
             bounds = dataclasses.replace(bounds, max_age_s=0.0)
         if await anyio.to_thread.run_sync(store.purge.is_due, bounds):
             await anyio.to_thread.run_sync(self._note)
-            await _taken(self._context.writer.purge.purge_excess(bounds))
+            await _taken(self._context.store.purge.purge_excess(bounds))
         for tenant in store.tenants.list_leaving():
             await self._remove(tenant)
-        while await anyio.to_thread.run_sync(self._context.writer.database.give_back):
+        while await anyio.to_thread.run_sync(self._context.store.database.give_back):
             await anyio.sleep(0)
 
     def _note(self) -> None:
@@ -91,7 +90,7 @@ class PurgeService:
             "retention_jobs": bounds.max_jobs,
             "retention_jobs_per_tenant": bounds.max_jobs_per_tenant,
         }
-        context.writer.audit.note(context.hasher.hash, "", "", "purge-jobs", facts)
+        context.store.audit.note(context.hasher.hash, "", "", "purge-jobs", facts)
         self._noted = now_s, before
 
     async def _remove(self, tenant: str) -> None:
@@ -107,7 +106,7 @@ class PurgeService:
                     raise
                 except EddyError as error:  # it has just ended, or the board is away
                     _log.info("a job of a tenant that is removed is not ended yet", cause=error.message)
-        await _taken(context.writer.removal.steps(tenant))
+        await _taken(context.store.removal.steps(tenant))
         if tenant not in context.store.tenants.list_leaving():
             _log.info("a tenant is gone", tenant=tenant)
 

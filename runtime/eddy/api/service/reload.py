@@ -92,7 +92,7 @@ class Reloader:
             tls = self._tls({**self.values, **{name: new[name] for name in live}})
             facts = {name: new[name] for name in live}
             # First: what cannot be written into the audit log, on a full disk say, is not done.
-            server.context.writer.audit.note(server.context.hasher.hash, "", "", "reload-configuration", facts)
+            server.context.store.audit.note(server.context.hasher.hash, "", "", "reload-configuration", facts)
             if tls is not None:
                 server.use_certificate(tls)
         except EddyError as error:

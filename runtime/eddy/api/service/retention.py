@@ -39,8 +39,8 @@ def collect(context: Context) -> bool:
         size = sum(each.size_bytes for each in leaving)
         first, last = store.numbers.job.public_id(jobs[0]), store.numbers.job.public_id(jobs[-1])
         facts = {"jobs": len(jobs), "first": first, "last": last, "bytes": size, "quota": quota}
-        context.writer.audit.note(context.hasher.hash, "", "", "collect-outputs", facts)
-        freed = context.writer.retention.collect(leaving)
+        context.store.audit.note(context.hasher.hash, "", "", "collect-outputs", facts)
+        freed = context.store.retention.collect(leaving)
         done, gone = context.collected
         context.collected = done + len(jobs), gone + freed
         _log.info("outputs removed to make room", **facts)

@@ -40,7 +40,7 @@ from eddy.host import logs, presence, signals
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner
-from eddy.hypervisor.slots.tenant_memory import MOST_PART
+from eddy.hypervisor.slots.tenant_memory import MAX_PART
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.packages.checks import ChecksOnRecord, Standing, never
 from eddy.packages.signatures import PackageTrust
@@ -84,7 +84,7 @@ class ServerSettings:
     traces: str = ""
     packages: PackageTrust = field(default_factory=PackageTrust)
     unchecked_modules: str = "refuse"
-    tenant_memory: float = MOST_PART
+    tenant_memory: float = MAX_PART
     usage_half_life_days: float = 0.0
     lease_rules: LeaseRules = field(default_factory=LeaseRules)
     trusted_keys: Path | None = None

@@ -21,7 +21,6 @@ class ServingLoop(uvicorn.Server):
     closed.
 
     Args:
-        config: uvicorn's.
         ending: Set before connections are waited for.
         wait_ready: Returns when jobs are taken.
         beside: What runs beside it, until it ends.

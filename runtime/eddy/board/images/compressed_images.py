@@ -17,7 +17,7 @@ from eddy.core.errors import ImageRefused
 from eddy.core.units import format_bytes
 
 WORD_BYTES = 4
-MOST_WORDS = (1 << 24) - 1
+MAX_WORDS = (1 << 24) - 1
 """Words of a piece, and of an image, at most."""
 _KIND_SHIFT = 30
 _RESERVED = 0x3F00_0000
@@ -39,7 +39,7 @@ def compress(image: bytes) -> bytes:
     """The compressed form of an image; longer than the image by a word at most.
 
     Args:
-        image: Whole words, 1 to `MOST_WORDS` of them.
+        image: Whole words, 1 to `MAX_WORDS` of them.
 
     Raises:
         ImageRefused: It has no words, too many, or part of one.
@@ -74,7 +74,7 @@ def expand(source: bytes, image_words: int) -> bytes:
     at, left = 0, image_words
     while at < len(words):
         head = int(words[at])
-        at, kind, count = at + 1, head >> _KIND_SHIFT, head & MOST_WORDS
+        at, kind, count = at + 1, head >> _KIND_SHIFT, head & MAX_WORDS
         if not 0 < count <= left or head & _RESERVED or kind not in list(PieceKind):
             raise ImageRefused(f"malformed: word {at - 1} of the source, {head:#010x}, is no head", field="source")
         size = {PieceKind.LITERAL: count, PieceKind.REPEAT: 1, PieceKind.ZEROS: 0}[PieceKind(kind)]
@@ -106,8 +106,8 @@ def _head(kind: PieceKind, count: int) -> Words:
 
 
 def _words(data: bytes, what: str) -> Words:
-    if not data or len(data) % WORD_BYTES or len(data) > MOST_WORDS * WORD_BYTES:
+    if not data or len(data) % WORD_BYTES or len(data) > MAX_WORDS * WORD_BYTES:
         raise ImageRefused(
-            f"the {what} has {format_bytes(len(data))}; give whole words of 4, 1 to {MOST_WORDS} of them", field=what
+            f"the {what} has {format_bytes(len(data))}; give whole words of 4, 1 to {MAX_WORDS} of them", field=what
         )
     return np.frombuffer(data, dtype="<u4")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from eddy.board.port.kernels import check_no_kernel
-from eddy.board.port.port import MOST_ACCESSES, WINDOW_BYTES, Launch, RegisterAccess
+from eddy.board.port.port import MAX_ACCESSES, WINDOW_BYTES, Launch, RegisterAccess
 from eddy.core.errors import InvalidRequest
 
 
@@ -25,9 +25,9 @@ def check_accesses(accesses: tuple[RegisterAccess, ...]) -> None:
     Raises:
         InvalidRequest: There are too many, or one is outside the window or no word of 32 bits.
     """
-    if len(accesses) > MOST_ACCESSES:
-        message = f"{len(accesses)} register accesses at once; {MOST_ACCESSES} at most"
-        raise InvalidRequest(message, field="accesses", allowed=MOST_ACCESSES)
+    if len(accesses) > MAX_ACCESSES:
+        message = f"{len(accesses)} register accesses at once; {MAX_ACCESSES} at most"
+        raise InvalidRequest(message, field="accesses", allowed=MAX_ACCESSES)
     for access in accesses:
         if access.offset % 4 or not 0 <= access.offset < WINDOW_BYTES:
             raise InvalidRequest(

@@ -191,7 +191,7 @@ WINDOW_BYTES = 0x1_0000
 """Bytes of a module's register window, its identity block included."""
 MAX_IMAGE_BYTES = 8 << 20
 """Most bytes of an image of a tenant's own: it crosses to the board in one piece."""
-MOST_ACCESSES = 256
+MAX_ACCESSES = 256
 """Register accesses of one call at most: each is bounded by the firewall, so the call is, too."""
 
 
@@ -461,7 +461,7 @@ class BoardPort(Protocol):
         Args:
             slot: Where.
             item: The launch's name.
-            accesses: At most `MOST_ACCESSES`; () only says that the caller is there.
+            accesses: At most `MAX_ACCESSES`; () only says that the caller is there.
 
         Returns:
             What was read, in order; writes answer nothing.

@@ -46,7 +46,7 @@ class PairTiming:
 
 SIMULATED, HARDWARE = PairTiming(16, 1), PairTiming(1 << 14, 3)
 """A row that is closed and opened again costs some 30 ns: a slow pair's item takes a millisecond longer on a board."""
-LEAST_S = 5e-9
+MIN_S = 5e-9
 """What a read of a slow pair takes longer, at least; DDR4's row cycles are six times that."""
 
 
@@ -161,7 +161,7 @@ class _Pairs:
             middle = len(times) // 2  # most pairs lie in different units
             gap, at = max((b - a, a) for a, b in itertools.pairwise(times[middle:]))
             spread = times[middle] - times[len(times) // 20]
-            if gap > max(2 * spread, 2 * self._pace.pairs * LEAST_S):
+            if gap > max(2 * spread, 2 * self._pace.pairs * MIN_S):
                 self._bound_s = at + gap / 2
                 return
         raise NotMeasured("no pair is slower than others: memory closes its rows by itself, or a cache answers")

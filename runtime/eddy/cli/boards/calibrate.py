@@ -58,12 +58,7 @@ def calibrate(
 
 
 def report_of(found: MemoryCalibration, path: Path) -> dict[str, Any]:
-    """What `eddy calibrate --json` prints: the law, its points, and how far laws of pairs are from it.
-
-    Args:
-        found: The calibration.
-        path: Where it is kept.
-    """
+    """What `eddy calibrate --json` prints: the law, its points, and how far laws of pairs are from it."""
     from eddy.hypervisor.cores.calibration import laws_by_pair
 
     pairs = laws_by_pair(found)

@@ -173,7 +173,6 @@ def server(metrics: str, date: str, now_s: float) -> Iterator[Finding]:
 
     Args:
         metrics: What the server has at `/metrics`; "" where that is not known.
-        date: Of that answer.
         now_s: This machine's wall time.
     """
     ours = distribution.version()

@@ -159,7 +159,6 @@ def _run(settings: ServerSettings, reloader: Reloader, has_file: bool, beside: l
     """Build a server and keep it until it is told to stop.
 
     Args:
-        settings: Of the server.
         reloader: Reads the configuration file and the certificate again.
         has_file: Whether there is a configuration file.
         beside: What runs with the server.

@@ -41,8 +41,6 @@ class Order:
     """One job of the demonstration.
 
     Attributes:
-        tenant: Who submits it.
-        application: What is run.
         priority: One of 1, 3, 9.
         inputs: By buffer name; inputs ``(batch, *shape)``, constants ``shape``.
         expected: Output name to what the reference gives, ``(batch, *shape)``.
@@ -77,11 +75,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class KernelOrder(Order):
-    """A job of the demonstration that runs a kernel.
-
-    Attributes:
-        call: What is launched.
-    """
+    """A job of the demonstration that runs a kernel."""
 
     call: KernelCall
 

@@ -49,7 +49,6 @@ class PoolReport:
         parts: What was committed: job, tenant, board, items, and when, in seconds after the first submission.
         killed: Which board, and when.
         took_s: From the first submission to the last end, wall seconds.
-        picture: Where it is.
     """
 
     jobs: Sequence[Mapping[str, Any]]
@@ -88,8 +87,6 @@ def run(profile: str, data: Path, out: Path, say: Say, progress: Say) -> PoolRep
     Args:
         profile: Board profile of all three.
         data: Folder for what is kept; nothing in it is needed afterwards.
-        out: Directory for the picture.
-        say: Told what happens.
         progress: Told how far the building is.
 
     Raises:

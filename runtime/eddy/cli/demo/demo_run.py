@@ -37,7 +37,6 @@ class OrderOutcome:
     """What became of one order.
 
     Attributes:
-        order: What was asked for.
         data: The job object as the server last gave it.
         events: All of the job's events.
         tasks: Names of the application's tasks, by id.
@@ -117,8 +116,6 @@ def run(profile: str, policy: str, data: Path, out: Path, say: Say, progress: Sa
         profile: Board profile to simulate.
         policy: Dispatch policy.
         data: Directory for the server's store; nothing in it is needed afterwards.
-        out: Directory for the files.
-        say: Told what happens.
         progress: Told how far the building is.
     """
     say(f"building the simulated board, profile {profile}")

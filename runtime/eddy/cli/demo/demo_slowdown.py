@@ -13,22 +13,62 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from eddy_sim.design import bitstreams, build
+from eddy_sim.design.models import build_models
+from eddy_sim.device import SimClock, SimDevice
 
 from eddy.api.service.server import Server, ServerSettings
+from eddy.board.images.signing import Trust
+from eddy.board.port.port import BoardPort
+from eddy.board.port.profile import Profile, load_profile
+from eddy.board.remote.factory import open_device
 from eddy.cli.demo.demo_slowdown_picture import SharedPhase, draw
-from eddy.cli.demo.slowdown_board import BYTES_PER_S, MODULES, open_slow_memory
 from eddy.client import Client
 from eddy.core.errors import BoardFault, Conflict
+from eddy.core.slots import Pool
 from eddy.hypervisor.cores import calibration
 from eddy.hypervisor.cores.market_loop import PriceSettings
 from eddy.hypervisor.engine.calibration_run import calibrate
 from eddy.model.slowdown import fairness
 from eddy.packages.catalogue import load_catalogue
+from eddy.packages.manifests import load_module_manifest
+
+MODULES = build.ROOT / "bitstreams" / "slowdown"
+MODULE = "gpu_6c2w2tx"
+BUS_CYCLE_NS = 20.0
+BYTES_PER_S = 64 / (30 * BUS_CYCLE_NS) * 1e9
+"""What the memory's data bus moves: a line of 64 bytes in thirty cycles."""
+
+
+def slow_memory() -> Profile:
+    """A board of one slot, whose memory one cluster can fill."""
+    tiny = load_profile("tiny")
+    slot = replace(tiny.slots[0], pool=Pool.GPU)
+    rcd = rp = cl = 7 * BUS_CYCLE_NS
+    dram = replace(tiny.dram, rcd_ns=rcd, rp_ns=rp, cl_ns=cl, ras_ns=17 * BUS_CYCLE_NS, bytes_per_s=BYTES_PER_S)
+    return replace(tiny, name="slowdown", slots=(slot,), dram=dram)
+
+
+def open_slow_memory(progress: Callable[[str], None]) -> BoardPort:
+    """Build what is missing and open the board.
+
+    Args:
+        progress: Told what is being built.
+    """
+    profile = slow_memory()
+    files = bitstreams.list_or_build(profile, found=[load_module_manifest(MODULES / MODULE)])
+    build_models(profile, progress, ())
+    progress(f"simulation model of {MODULE}")
+    build.build_module(MODULE)
+    device = SimDevice(profile)
+    trust = Trust.load(False, None)
+    return open_device(files.overlay, device, SimClock(device), profile, files.overlay.parent, trust)
+
 
 Say = Callable[[str], None]
 SHARED = ("entitlement", "hsm_fair", "eddy_slowdown_fair", "hsm_qos", "eddy_slowdown_qos")
@@ -70,7 +110,6 @@ class SlowdownTenant:
     """One tenant and its kernel.
 
     Attributes:
-        name: Its name.
         kernel: In `SOURCE`.
         does: What the kernel does, for people.
         steps: Of a work-item: a job takes about as long for each tenant.
@@ -107,7 +146,6 @@ class SlowdownReport:
         alone: Jobs a board second of each tenant by itself on all cores.
         phases: In the order they were played.
         verified: Whether every output that was looked at is right.
-        picture: Where it is drawn.
     """
 
     alone: Mapping[str, float]
@@ -131,8 +169,6 @@ def run(data: Path, out: Path, say: Say, progress: Say) -> SlowdownReport:
 
     Args:
         data: For the servers' stores; nothing in it is needed afterwards.
-        out: Folder of the picture.
-        say: Told what happens.
         progress: Told how far the building is.
     """
     say("building the simulated board: one cluster of six small cores, and a memory they can fill")
@@ -173,7 +209,6 @@ class _Session:
     """A server on the board, and the tenants' clients.
 
     Args:
-        data: Its data folder.
         price: Price policy it starts with.
         file: The calibration; None where none is needed.
         progress: Told what is being built.

@@ -17,7 +17,6 @@ class SharedPhase:
     """One way to share the cluster.
 
     Attributes:
-        policy: Its name.
         progress: Measured normalised progress, by tenant.
         epochs: What each tenant was shown of the epochs meanwhile, by tenant.
     """
@@ -48,7 +47,6 @@ def draw(phases: Sequence[SharedPhase], does: Mapping[str, str], promised: Mappi
         phases: In the order they are shown.
         does: What each tenant's kernel does.
         promised: Progress each was promised; 0 for none.
-        path: Where.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import errors_in_one_line, print_json, print_status, write_text
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import errors_in_one_line, print_status, write_text
 
 app = typer.Typer(help="Application packages: sign them, check them, add them.", no_args_is_help=True)
 Package = Annotated[Path, typer.Argument(metavar="PACKAGE", help="Its file, YAML or JSON.")]
@@ -60,14 +59,12 @@ def verify(
 
 
 @app.command("add")
-def add(package: Package, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def add(client: Client, package: Package) -> Answer:
     """Add an application to a server (the operator's key is needed)."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.add_app(_read(package))
-    if as_json:
-        print_json(found)
-    else:
-        print_status(f"application {found['name']} is there")
+    found = client.add_app(_read(package))
+    yield found
+    print_status(f"application {found['name']} is there")
 
 
 def _read(package: Path) -> dict[str, Any]:

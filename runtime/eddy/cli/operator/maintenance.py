@@ -10,40 +10,36 @@ from typing import Annotated, Any
 import typer
 
 from eddy.cli.support.durations import TIME, parse_duration, parse_time
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import Column, print_status, table
 
 app = typer.Typer(help="Maintenance windows: slots closed by calendar.", no_args_is_help=True)
 
 
 @app.command("plan")
+@asks_server
 def plan(
+    client: Client,
     title: Annotated[str, typer.Argument(help="What is done, for everyone.")],
     begins: Annotated[str, typer.Option("--from", help=f"When it begins: {TIME}.")],
     lasts: Annotated[str, typer.Option("--for", help="For how long, as 90m or 2h.")],
     drain: Annotated[str, typer.Option("--drain", help="How long before the slots take nothing new, as 15m.")] = "0s",
     slots: Annotated[list[int], typer.Option("--slot", min=0, help="Only this slot; may be given again.")] = [],  # noqa: B006
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Plan a window: its slots are drained before, and back in use after. Jobs that could not end before wait."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        begins_s = parse_time(begins, time.time())
-        drain_s, lasts_s = parse_duration(drain, "drain"), parse_duration(lasts, "for")
-        made = client.plan_maintenance(title, begins_s, lasts_s, drain_s=drain_s, slots=slots)
-    _say(made, as_json)
+    begins_s = parse_time(begins, time.time())
+    drain_s, lasts_s = parse_duration(drain, "drain"), parse_duration(lasts, "for")
+    made = client.plan_maintenance(title, begins_s, lasts_s, drain_s=drain_s, slots=slots)
+    yield made
+    _say(made)
 
 
 @app.command("list")
-def list_windows(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def list_windows(client: Client) -> Answer:
     """Windows to come and under way, and those of the last seven days."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.maintenance()
-    if as_json:
-        print_json({"windows": found})
-        return
+    found = client.maintenance()
+    yield {"windows": found}
     columns = (
         Column("Window", "id"),
         Column("Stage", "stage"),
@@ -56,22 +52,18 @@ def list_windows(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> Non
 
 
 @app.command("cancel")
+@asks_server
 def cancel(
+    client: Client,
     window: Annotated[str, typer.Argument(metavar="WINDOW", help="Its name, as `eddy maintenance list` shows it.")],
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Cancel a window, or end it early: its slots are back in use at once."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.cancel_maintenance(window)
-    _say(found, as_json)
+    found = client.cancel_maintenance(window)
+    yield found
+    _say(found)
 
 
-def _say(window: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(window)
-        return
+def _say(window: Mapping[str, Any]) -> None:
     row = _row(window)
     print(window["id"])
     print_status(f"{window['stage']}: {window['title']}, slots {row['which']}, from {row['from']} to {row['to']} UTC")

@@ -8,73 +8,61 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import errors_in_one_line, print_json, print_status
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import print_status
 from eddy.cli.tenant.resources import phase_of
 
 DAY_S = 86400.0
 SlotIndex = Annotated[int, typer.Argument(metavar="SLOT", min=0, help="Its index, as `eddy slots` shows it.")]
 
 
+@asks_server
 def drain(
+    client: Client,
     slot: SlotIndex,
     because: Annotated[str, typer.Option("--because", help="Why, for operators who see it later.")] = "",
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Take a slot out of use: what runs there ends, its job continues elsewhere. Survives restarts."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        answer = client.drain(slot, because)
-    _say(answer, as_json)
+    answer = client.drain(slot, because)
+    yield answer
+    _say(answer)
 
 
-def undrain(slot: SlotIndex, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def undrain(client: Client, slot: SlotIndex) -> Answer:
     """Put a drained or quarantined slot back into use."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        answer = client.undrain(slot)
-    _say(answer, as_json)
+    answer = client.undrain(slot)
+    yield answer
+    _say(answer)
 
 
-def _say(slot: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(slot)
-    else:
-        print_status(
-            f"slot {slot['slot']}: {phase_of(slot)}" + (f" ({slot['drained_because']})" if slot["drained"] else "")
-        )
+def _say(slot: Mapping[str, Any]) -> None:
+    print_status(
+        f"slot {slot['slot']}: {phase_of(slot)}" + (f" ({slot['drained_because']})" if slot["drained"] else "")
+    )
 
 
+@asks_server
 def purge(
+    client: Client,
     days: Annotated[float, typer.Option("--days", min=0, help="Only jobs that ended at least so many wall days ago.")],
     tenant: Annotated[str, typer.Option("--tenant", help="Only this tenant's.")] = "",
     keep: Annotated[int, typer.Option("--keep", min=0, help="Ended jobs of each tenant that stay: the latest.")] = 0,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Remove jobs that have ended, with their events and outputs; `eddy serve --retention-age-s` does it by itself."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        removed = client.purge_jobs(days * DAY_S, tenant=tenant, keep=keep)
-    if as_json:
-        print_json({"removed": removed})
-    else:
-        print_status(f"{removed} jobs removed")
+    removed = client.purge_jobs(days * DAY_S, tenant=tenant, keep=keep)
+    yield {"removed": removed}
+    print_status(f"{removed} jobs removed")
 
 
+@asks_server
 def policy(
+    client: Client,
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="Policy to change to, at once.")] = "",
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show the dispatch policy, or change it while jobs run. Survives restarts."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        answer = client.set_policy(name) if name else client.policy_in_force()
-    if as_json:
-        print_json(answer)
-        return
+    answer = client.set_policy(name) if name else client.policy_in_force()
+    yield answer
     print(answer["policy"])
     if not name:
         print_status(f"there are {', '.join(answer['allowed'])}")

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, say_damaged, table
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import Column, print_status, say_damaged, table
 
 app = typer.Typer(
     help="Projects: tenants that have a part of the board together (the operator's key is needed).",
@@ -20,66 +19,57 @@ Name = Annotated[str, typer.Argument(help="The project's name.")]
 
 
 @app.command("add")
+@asks_server
 def add(
+    client: Client,
     name: Annotated[str, typer.Argument(help="Letters, digits, _ . - ; begins with a letter.")],
     share: Annotated[
         float, typer.Option("--share", min=1e-6, max=1e6, help="Its weight among projects and tenants without one.")
     ] = 1.0,
     members: Annotated[list[str], typer.Option("--member", help="A tenant of it; may be given again.")] = [],  # noqa: B006
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Add a project; its share is divided among its tenants by their weights."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        made = client.add_project(name, share=share, members=members)
-    _say(made, as_json)
+    made = client.add_project(name, share=share, members=members)
+    yield made
+    _say(made)
 
 
 @app.command("set")
+@asks_server
 def change(
+    client: Client,
     name: Name,
     share: Annotated[float | None, typer.Option("--share", min=1e-6, max=1e6, help="Its weight.")] = None,
     coming: Annotated[list[str], typer.Option("--add", help="A tenant that comes; may be given again.")] = [],  # noqa: B006
     leaving: Annotated[list[str], typer.Option("--drop", help="A tenant that leaves; may be given again.")] = [],  # noqa: B006
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Change a project's share and tenants while they work; what is not named stays."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        changed = client.change_project(name, share=share, add=coming, drop=leaving)
-    _say(changed, as_json)
+    changed = client.change_project(name, share=share, add=coming, drop=leaving)
+    yield changed
+    _say(changed)
 
 
 @app.command("remove")
-def remove(name: Name, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def remove(client: Client, name: Name) -> Answer:
     """Remove a project; its tenants stay, without one."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        client.remove_project(name)
-    if as_json:
-        print_json({"id": name, "removed": True})
-    else:
-        print_status(f"project {name} is removed; its tenants stay, without a project")
+    client.remove_project(name)
+    yield {"id": name, "removed": True}
+    print_status(f"project {name} is removed; its tenants stay, without a project")
 
 
 @app.command("list")
-def list_projects(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def list_projects(client: Client) -> Answer:
     """List projects: shares, tenants, the part of the board that each is entitled to, and past use that counts."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.projects()
+    found = client.projects()
     say_damaged("projects", found["damaged"])
-    if as_json:
-        print_json(found)
-    else:
-        _list(found["projects"])
+    yield found
+    _list(found["projects"])
 
 
-def _say(project: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(project)
-    else:
-        _list([project])
+def _say(project: Mapping[str, Any]) -> None:
+    _list([project])
 
 
 def _list(projects: Sequence[Mapping[str, Any]]) -> None:

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, say_damaged, table
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import Column, print_status, say_damaged, table
 from eddy.core.units import format_bytes
 
 tenant = typer.Typer(help="Tenants and their bounds (the operator's key is needed).", no_args_is_help=True)
@@ -33,7 +32,9 @@ def _number(text: str) -> float | None:
 
 
 @tenant.command("add")
+@asks_server
 def tenant_add(
+    client: Client,
     name: Annotated[str, typer.Argument(help="Letters, digits, _ . - ; begins with a letter.")],
     max_jobs: Annotated[
         int | None,
@@ -51,24 +52,20 @@ def tenant_add(
         int | None, typer.Option("--max-priority", help="Highest priority of its jobs: 1, 3 or 9; 1 by default.")
     ] = None,
     admin: Annotated[bool, typer.Option("--admin", help="May do what the operator may.")] = False,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Add a tenant and print its key, this once."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        bounds = {"max_jobs": max_jobs, "max_blob_bytes": max_blob_bytes, "max_priority": max_priority}
-        named = {field: value for field, value in bounds.items() if value is not None}
-        created = client.add_tenant(name, admin=admin, weight=weight, display_name=called, **named)
-    if as_json:
-        print_json(created)
-        return
+    bounds = {"max_jobs": max_jobs, "max_blob_bytes": max_blob_bytes, "max_priority": max_priority}
+    named = {field: value for field, value in bounds.items() if value is not None}
+    created = client.add_tenant(name, admin=admin, weight=weight, display_name=called, **named)
+    yield created
     print_status(f"tenant {name} added; its key is shown this once:")
     print(created["key"])
 
 
 @tenant.command("set")
+@asks_server
 def tenant_set(
+    client: Client,
     name: Name,
     weight: Annotated[
         float | None, typer.Option("--weight", min=1e-6, max=1e6, help="Its share relative to other tenants.")
@@ -88,52 +85,40 @@ def tenant_set(
     max_core_s: Annotated[str, typer.Option("--max-core-s", help=f"Board seconds of cores a day; {_ANY}")] = "",
     max_leases: Annotated[int | None, typer.Option("--max-leases", min=0, help="Leases at once.")] = None,
     max_lease_s: Annotated[float | None, typer.Option("--max-lease-s", min=0, help="Seconds of a lease.")] = None,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Change a tenant's weight and bounds while it works; what is not named stays."""
     counts = {"max_jobs": max_jobs, "max_blob_bytes": max_blob_bytes, "max_priority": max_priority}
     leases = {"max_leases": max_leases, "max_lease_s": max_lease_s}
     named = {field: value for field, value in {**counts, **leases}.items() if value is not None}
     texts = {"max_requests_per_s": max_requests, "max_slot_s": max_slot_s, "max_core_s": max_core_s}
     quota: dict[str, Any] = {**named, **{field: _number(text) for field, text in texts.items() if text}}
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        changed = client.change_tenant(name, weight=weight, min_progress=min_progress, display_name=called, **quota)
-    if as_json:
-        print_json(changed)
-    else:
-        _list([changed])
+    changed = client.change_tenant(name, weight=weight, min_progress=min_progress, display_name=called, **quota)
+    yield changed
+    _list([changed])
 
 
 @tenant.command("remove")
+@asks_server
 def tenant_remove(
+    client: Client,
     name: Name,
     cancel: Annotated[bool, typer.Option("--cancel", help="Cancel its jobs that have not ended.")] = False,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Remove a tenant with its jobs, blobs, outputs and keys; accounts of use and the audit log keep its name."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        left = client.remove_tenant(name, cancel=cancel)
-    if as_json:
-        print_json(left)
-    else:
-        cancelled = f"; {left['jobs']} jobs of it are cancelled first" if left["jobs"] else ""
-        print_status(f"tenant {name}: its keys are no good any more, and all else of it goes now{cancelled}")
+    left = client.remove_tenant(name, cancel=cancel)
+    yield left
+    cancelled = f"; {left['jobs']} jobs of it are cancelled first" if left["jobs"] else ""
+    print_status(f"tenant {name}: its keys are no good any more, and all else of it goes now{cancelled}")
 
 
 @tenant.command("list")
-def tenant_list(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def tenant_list(client: Client) -> Answer:
     """List tenants, their weights and bounds."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.tenants()
+    found = client.tenants()
     say_damaged("tenants", found.damaged)
-    if as_json:
-        print_json({"tenants": found})
-    else:
-        _list(found)
+    yield {"tenants": found}
+    _list(found)
 
 
 def _list(found: Sequence[Mapping[str, Any]]) -> None:
@@ -171,62 +156,53 @@ DAY_S = 86400.0
 
 
 @key.command("add")
+@asks_server
 def key_add(
+    client: Client,
     for_tenant: Annotated[str, typer.Option("--tenant", help="For this tenant (operators); yourself by default.")] = "",
     scope: Scope = "tenant",
     days: Days = None,
     label: Label = "",
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Make another key and print it, this once."""
     fields = {"tenant": for_tenant or None, "scope": scope, "label": label}
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        made = client.make_key(**fields, expires_in_s=None if days is None else days * DAY_S)
-    _made(made, as_json)
+    made = client.make_key(**fields, expires_in_s=None if days is None else days * DAY_S)
+    yield made
+    _made(made)
 
 
 @key.command("rotate")
+@asks_server
 def key_rotate(
+    client: Client,
     old: KeyName,
     grace_s: Annotated[
         float, typer.Option("--grace-s", min=0, help="Wall seconds for which the old key stays valid.")
     ] = 0.0,
     days: Days = None,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Make a key in place of another, and print it, this once."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        expires_in_s = None if days is None else days * DAY_S
-        made = client.make_key(replaces=old, grace_s=grace_s, expires_in_s=expires_in_s)
-    _made(made, as_json)
+    expires_in_s = None if days is None else days * DAY_S
+    made = client.make_key(replaces=old, grace_s=grace_s, expires_in_s=expires_in_s)
+    yield made
+    _made(made)
 
 
-def _made(made: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(made)
-        return
+def _made(made: Mapping[str, Any]) -> None:
     print_status(f"key {made['id']} of {made['tenant']} ({made['scope']}); it is shown this once:")
     print(made["key"])
 
 
 @key.command("list")
+@asks_server
 def key_list(
+    client: Client,
     of: Annotated[str, typer.Option("--tenant", help="Only this tenant's (operators).")] = "",
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """List keys: your own, or everyone's for the operator."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.keys(of)
+    found = client.keys(of)
     say_damaged("keys", found.damaged)
-    if as_json:
-        print_json({"keys": found})
-        return
+    yield {"keys": found}
     columns = (
         Column("Key", "id"),
         Column("Tenant", "tenant"),
@@ -250,11 +226,9 @@ def _day(unix_s: float) -> str:
 
 
 @key.command("revoke")
-def key_revoke(name: KeyName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def key_revoke(client: Client, name: KeyName) -> Answer:
     """Revoke a key; sessions that were opened with it end too."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        client.revoke_key(name)
-    if as_json:
-        print_json({"id": name, "valid": False})
-    else:
-        print_status(f"key {name}: no good any more")
+    client.revoke_key(name)
+    yield {"id": name, "valid": False}
+    print_status(f"key {name}: no good any more")

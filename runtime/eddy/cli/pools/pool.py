@@ -15,7 +15,7 @@ import typer
 
 from eddy.cli.pools import backups
 from eddy.cli.support.installed import bitstreams_folder, not_installed
-from eddy.cli.support.local import connect
+from eddy.cli.support.local import Answer, Client, asks_server, connect
 from eddy.cli.support.options import KEY, URL, AsJson, AsJsonReady, JobId, Key, Url, default, option
 from eddy.cli.support.output import FAILED, errors_in_one_line, print_json, print_status
 from eddy.core.errors import EddyError, InvalidRequest, NotFound
@@ -299,12 +299,11 @@ def serve(
 
 
 @app.command()
-def status(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def status(client: Client) -> Answer:
     """Which head leads, and how many jobs wait and run."""
-    found = _pool(url, key, as_json)
-    if as_json:
-        print_json(found)
-        return
+    found = client.transport.json("GET", "/v1/pool")
+    yield found
     present = sum(board["present"] for board in found["boards"])
     for board in found["boards"]:
         if board.get("floods"):
@@ -377,12 +376,11 @@ def _state(board: dict[str, Any]) -> str:
 
 
 @app.command()
-def boards(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def boards(client: Client) -> Answer:
     """The boards of the pool."""
-    found = _pool(url, key, as_json)["boards"]
-    if as_json:
-        print_json(found)
-        return
+    found = client.transport.json("GET", "/v1/pool")["boards"]
+    yield found
     for board in found:
         state = _state(board)
         if not board.get("computes", True):
@@ -395,74 +393,64 @@ def boards(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
 
 
 @app.command()
+@asks_server
 def drain(
+    client: Client,
     board: BoardName,
     because: Annotated[str, typer.Option("--because", help="Why, for operators who see it later.")] = "drained",
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Give a board no more jobs; what it has ends there."""
-    _change(board, because, url, key, as_json)
+    yield from _change(client, board, because)
 
 
 @app.command()
-def undrain(board: BoardName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def undrain(client: Client, board: BoardName) -> Answer:
     """Give a board jobs again."""
-    _change(board, "", url, key, as_json)
+    yield from _change(client, board, "")
 
 
 @app.command()
+@asks_server
 def label(
+    client: Client,
     board: BoardName,
     labels: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="Labels to set; NAME= takes one away.")],
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Set labels of a board, which jobs ask for with --board-labels; the others stay."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        boards = client.transport.json("GET", "/v1/pool")["boards"]
-        kept: dict[str, str] = next((each["labels"] for each in boards if each["name"] == board), {})
-        for each in labels:
-            name, equal, value = each.partition("=")
-            if not equal:
-                raise InvalidRequest(f"{each!r} is no label: write NAME=VALUE.", field="labels", asked=each)
-            kept[name] = value
-        left = {name: value for name, value in kept.items() if value}
-        found = client.transport.json("PUT", f"/v1/pool/boards/{board}/labels", body={"labels": left})
-    if as_json:
-        print_json(found)
-    else:
-        print_status(f"{board}: " + (", ".join(f"{name}={value}" for name, value in left.items()) or "no labels"))
+    boards = client.transport.json("GET", "/v1/pool")["boards"]
+    kept: dict[str, str] = next((each["labels"] for each in boards if each["name"] == board), {})
+    for each in labels:
+        name, equal, value = each.partition("=")
+        if not equal:
+            raise InvalidRequest(f"{each!r} is no label: write NAME=VALUE.", field="labels", asked=each)
+        kept[name] = value
+    left = {name: value for name, value in kept.items() if value}
+    found = client.transport.json("PUT", f"/v1/pool/boards/{board}/labels", body={"labels": left})
+    yield found
+    print_status(f"{board}: " + (", ".join(f"{name}={value}" for name, value in left.items()) or "no labels"))
 
 
 @app.command()
-def forget(board: BoardName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def forget(client: Client, board: BoardName) -> Answer:
     """Take a board out of the pool that is gone for good; its name is free again."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        client.transport.request("DELETE", f"/v1/pool/boards/{board}")
-    if as_json:
-        print_json({"board": board})
-    else:
-        print_status(f"{board} is no board of the pool any more")
+    client.transport.request("DELETE", f"/v1/pool/boards/{board}")
+    yield {"board": board}
+    print_status(f"{board} is no board of the pool any more")
 
 
 @app.command()
+@asks_server
 def rebalance(
+    client: Client,
     running: Annotated[
         bool, typer.Option("--running", help="Running jobs too, where another board would end them sooner.")
     ] = False,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Take jobs that wait on boards where others have a place free; they are placed again at once."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.transport.json("POST", "/v1/pool/rebalance", body={"running": running})
-    if as_json:
-        print_json(found)
-        return
+    found = client.transport.json("POST", "/v1/pool/rebalance", body={"running": running})
+    yield found
     for each in found["taken"]:
         print(f"job {each['job']} is taken from {each['from']}: {each['because']}")
     if not found["taken"]:
@@ -470,30 +458,24 @@ def rebalance(
 
 
 @app.command()
+@asks_server
 def purge(
+    client: Client,
     jobs: Annotated[list[int], typer.Argument(metavar="JOB...", help="Jobs that have ended.")],
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Remove the outputs of jobs that have ended, for good; what they took of your bytes is free again."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        for job in jobs:
-            client.transport.request("DELETE", f"/v1/jobs/{job}/outputs")
-    if as_json:
-        print_json({"jobs": jobs})
-    else:
-        print_status(f"outputs of {len(jobs)} jobs are removed")
+    for job in jobs:
+        client.transport.request("DELETE", f"/v1/jobs/{job}/outputs")
+    yield {"jobs": jobs}
+    print_status(f"outputs of {len(jobs)} jobs are removed")
 
 
 @app.command()
-def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def explain(client: Client, job: JobId) -> Answer:
     """Where a job is, what its placement was decided on, and where it has been."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found: dict[str, Any] = client.transport.json("GET", f"/v1/pool/jobs/{job}/explain")
-    if as_json:
-        print_json(found)
-        return
+    found: dict[str, Any] = client.transport.json("GET", f"/v1/pool/jobs/{job}/explain")
+    yield found
     why = found["why"]
     print(f"job {found['id']} is {found['state']}" + (f" on {found['board']}" if found["board"] else ""))
     if why:
@@ -539,19 +521,10 @@ def timeline(
         print("\n".join(pool_timeline.lines(found)) or "no board has joined")
 
 
-def _change(board: str, because: str, url: str, key: str, as_json: bool) -> None:
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.transport.json("PUT", f"/v1/pool/boards/{board}", body={"because": because})
-    if as_json:
-        print_json(found)
-    else:
-        print_status(f"{found['name']}: " + (f"drained ({found['drained']})" if found["drained"] else "gets jobs"))
-
-
-def _pool(url: str, key: str, as_json: bool) -> dict[str, Any]:
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found: dict[str, Any] = client.transport.json("GET", "/v1/pool")
-        return found
+def _change(client: Client, board: str, because: str) -> Answer:
+    found = client.transport.json("PUT", f"/v1/pool/boards/{board}", body={"because": because})
+    yield found
+    print_status(f"{found['name']}: " + (f"drained ({found['drained']})" if found["drained"] else "gets jobs"))
 
 
 def _installed() -> None:

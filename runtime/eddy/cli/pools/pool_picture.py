@@ -21,9 +21,7 @@ class Mark:
     """Something that happened to a board.
 
     Attributes:
-        board: Its name.
         at_s: When, in seconds from the beginning.
-        text: What.
     """
 
     board: str

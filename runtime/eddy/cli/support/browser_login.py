@@ -55,7 +55,6 @@ def fetch_key(url: str | None, tenant: str, browser: bool) -> str:
     """Have somebody log in at the server's provider; answers the key.
 
     Args:
-        url: The server's.
         tenant: For which tenant; "" for the first that fits.
         browser: Whether to open the browser here.
 

@@ -26,7 +26,7 @@ from eddy.core.units import format_bytes
 from eddy.settings import SETTINGS, Setting, Value
 
 NAME = "config"
-MOST_BYTES = 1 << 16
+MAX_BYTES = 1 << 16
 """Of the file; larger ones are not read."""
 _SAID = ("COMMANDLINE", "ENVIRONMENT")
 
@@ -66,9 +66,9 @@ def _text(path: Path) -> str:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode):
         raise InvalidRequest(f"{path} is no file; name the file --config means.", field=NAME)
-    if found.st_size > MOST_BYTES:
+    if found.st_size > MAX_BYTES:
         raise InvalidRequest(
-            f"{path} has {format_bytes(found.st_size)}; settings take at most {format_bytes(MOST_BYTES)}.", field=NAME
+            f"{path} has {format_bytes(found.st_size)}; settings take at most {format_bytes(MAX_BYTES)}.", field=NAME
         )
     return path.read_text(encoding="utf-8")
 
@@ -117,7 +117,6 @@ def in_force(context: typer.Context, fresh: bool = False) -> dict[str, Value]:
     """The server's settings by name, as a command was given them.
 
     Args:
-        context: Of the command.
         fresh: Whether to read the file again; flags and environment stay as they were.
 
     Raises:

@@ -33,7 +33,6 @@ class Contexts:
 
     Attributes:
         current: Name of the context commands take; "" for none.
-        by_name: All there are.
     """
 
     current: str = ""

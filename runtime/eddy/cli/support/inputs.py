@@ -89,7 +89,6 @@ def gather(pairs: Sequence[str], buffers: Iterable[BufferInfo], most: int) -> In
 
     Args:
         pairs: ``NAME=FILE``.
-        buffers: The application's.
         most: Largest batch it takes; a picture is scaled down to that many tiles.
 
     Raises:

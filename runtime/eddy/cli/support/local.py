@@ -1,18 +1,55 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""A client for a command: with the URL and key it was given, else those of the context in use."""
+"""Commands that ask a server: with the URL and key they were given, else those of the context in use."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from eddy.cli.support import contexts
-from eddy.cli.support.options import UnsetDefault
+from eddy.cli.support.options import KEY, URL, AsJson, Key, UnsetDefault, Url
+from eddy.cli.support.output import errors_in_one_line, print_json
 from eddy.host import presence
 from eddy.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from eddy.client import Client
+    from eddy.client import Client as Client
+else:
+    Client = object
+    """Named in annotations alone: a command that asks nothing starts without the client."""
+
+Answer = Iterator[Any]
+"""What a command says: one value, for `--json`; what follows it in the command says it to people."""
+
+
+def asks_server(command: Callable[..., Answer]) -> Callable[..., None]:
+    """A command that is given a client, with options that say where its server is, and whether to print JSON.
+
+    It yields its answer, which `--json` prints. What follows prints it for people, once the client is closed.
+    """
+
+    @functools.wraps(command)
+    def ask(url: str = URL, key: str = KEY, as_json: bool = False, **given: Any) -> None:
+        with errors_in_one_line(as_json), connect(url, key) as client:
+            steps = command(client, **given)
+            answer = next(steps)
+        if as_json:
+            print_json(answer)
+        else:
+            next(steps, None)
+
+    kinds = {**get_type_hints(command, include_extras=True), "url": Url, "key": Key, "as_json": AsJson}
+    _, *own = inspect.signature(command).parameters.values()
+    where = list(inspect.signature(ask, follow_wrapped=False).parameters.values())[:3]
+    options = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kinds[each.name]) for each in (*own, *where)
+    ]
+    ask.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    ask.__annotations__ = {each.name: each.annotation for each in options}
+    return ask
 
 
 def connect(url: str, key: str) -> Client:

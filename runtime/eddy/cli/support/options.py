@@ -85,7 +85,6 @@ def option(name: str, is_eager: bool = False, allowed: Sequence[Any] = ()) -> An
     """The option of a setting: its flag, its environment variable, its help and its allowed values.
 
     Args:
-        name: Of the setting.
         is_eager: Whether it is read before all others.
         allowed: Those of its values that this command takes; empty where it takes all.
     """

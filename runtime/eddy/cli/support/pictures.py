@@ -22,7 +22,6 @@ class TileSheet:
 
     Attributes:
         width: Of the picture, in pixels.
-        height: Of the picture.
         rows: Tiles one above the other; the last one may reach beyond the picture.
         columns: Tiles side by side.
     """

@@ -22,7 +22,6 @@ class Point:
     """A kernel on a roofline.
 
     Attributes:
-        name: The kernel's.
         intensity: Operations for each byte.
         speed: Operations a cycle.
     """

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from eddy.cli.support.local import connect
+from eddy.cli.support.local import Answer, Client, asks_server, connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import (
     Column,
@@ -43,19 +43,15 @@ def blobs(context: typer.Context, url: Url = URL, key: Key = KEY, as_json: AsJso
 
 
 @app.command("put")
+@asks_server
 def put(
+    client: Client,
     file: Annotated[Path, typer.Argument(help="File to keep.")],
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Keep a file's bytes; prints their sha256."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        name = client.put_blob(file.read_bytes())
-    if as_json:
-        print_json({"sha256": name})
-    else:
-        print(name)
+    name = client.put_blob(file.read_bytes())
+    yield {"sha256": name}
+    print(name)
 
 
 @app.command("get")
@@ -75,11 +71,9 @@ def get(
 
 
 @app.command("rm")
-def remove(sha256: Sha256, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def remove(client: Client, sha256: Sha256) -> Answer:
     """Forget a blob; refused while an unfinished job needs it."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        client.delete_blob(sha256)
-    if as_json:
-        print_json({"sha256": sha256})
-    else:
-        print_status(f"blob {sha256} forgotten")
+    client.delete_blob(sha256)
+    yield {"sha256": sha256}
+    print_status(f"blob {sha256} forgotten")

@@ -7,20 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from eddy.cli.support.expected import estimate_sentence
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, JobId, Key, Url
-from eddy.cli.support.output import errors_in_one_line, print_json
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.options import JobId
 
 
-def explain(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def explain(client: Client, job: JobId) -> Answer:
     """Say why a job waits, where its time went, and what would have made it faster."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.explain(job)
-        error = client.show(job)["error"] if found["state"] == "failed" else None
-    if as_json:
-        print_json(found)
-    else:
-        print("\n".join(lines_of(found, error)))
+    found = client.explain(job)
+    error = client.show(job)["error"] if found["state"] == "failed" else None
+    yield found
+    print("\n".join(lines_of(found, error)))
 
 
 def lines_of(found: Mapping[str, Any], error: Mapping[str, Any] | None = None) -> list[str]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import errors_in_one_line, print_json, print_status
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import print_status
 from eddy.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from eddy.cli.support.inputs import Inputs
-    from eddy.client import Client
     from eddy.client.calls.job_array import JobArray
 
 app = typer.Typer(help="Jobs that were submitted together: show and cancel them.", no_args_is_help=True)
@@ -66,11 +65,8 @@ def save_array(client: Client, array: JobArray, folder: Path) -> dict[str, str]:
     return files
 
 
-def show_array(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> None:
-    """Print an array, as JSON or for people."""
-    if as_json:
-        print_json({**data, "files": dict(files)} if files else data)
-        return
+def show_array(data: Mapping[str, Any], files: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Print an array for people."""
     counts = ", ".join(f"{jobs} {state}" for state, jobs in data["counts"].items() if jobs)
     print(f"array {data['id']}: {data['size']} jobs: {counts}")
     for name, file in files.items():
@@ -78,23 +74,28 @@ def show_array(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str])
 
 
 @app.command("show")
-def show(array: ArrayId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def show(client: Client, array: ArrayId) -> Answer:
     """How many of its jobs are in which state; `eddy jobs --array ID` lists them."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        show_array(client.show_array(array), as_json, {})
+    found = client.show_array(array)
+    yield found
+    show_array(found)
 
 
 @app.command("wait")
-def wait(array: ArrayId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def wait(client: Client, array: ArrayId) -> Answer:
     """Wait until all of its jobs have succeeded."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        handle = client.array(array)
-        wait_for_array(handle)
-        show_array(handle.data, as_json, {})
+    handle = client.array(array)
+    wait_for_array(handle)
+    yield handle.data
+    show_array(handle.data)
 
 
 @app.command("cancel")
-def cancel(array: ArrayId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def cancel(client: Client, array: ArrayId) -> Answer:
     """Cancel all of its jobs that have not ended."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        show_array(client.cancel_array(array), as_json, {})
+    found = client.cancel_array(array)
+    yield found
+    show_array(found)

@@ -64,7 +64,6 @@ def default_columns(jobs: Sequence[Mapping[str, Any]], width: int | None = None)
     """The columns of a list, with tenants where there are several.
 
     Args:
-        jobs: What is listed.
         width: Of the table that has them; what can be spared is left out where it would not fit, for a time that is cut
             tells nothing. None for other forms.
     """
@@ -110,9 +109,7 @@ def follow_list(
     """Print a line for every change of a job, until interrupted.
 
     Args:
-        client: Asks the server.
         known: What was printed already.
-        columns: Which.
         form: As `show_list` takes it; a table has no lines of its own, so its columns stand in one line.
         state: Only jobs that come into this state.
         fits: Whether a job is one of those asked for.

@@ -37,7 +37,7 @@ from eddy.cli.support.job_filters import (
     moment,
     retries_of,
 )
-from eddy.cli.support.local import connect
+from eddy.cli.support.local import Answer, Client, asks_server, connect
 from eddy.cli.support.options import KEY, URL, AsJson, JobId, Key, Url, one_of
 from eddy.cli.support.output import (
     errors_in_one_line,
@@ -82,7 +82,9 @@ Out = Annotated[
 
 
 @with_options(APPLICATION)
+@asks_server
 def submit(
+    client: Client,
     application: Annotated[str, typer.Argument(help="Name; `eddy apps` lists them.")],
     inputs: Annotated[
         list[str] | None,
@@ -105,56 +107,52 @@ def submit(
     wait: Wait = True,
     dry_run: DryRun = False,
     out: Out = None,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Submit a job, and wait for it."""
     from eddy.cli.support.inputs import gather
 
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        beside: dict[str, Any] = {"labels": labels_of(labels), "after": after or (), "end_late": end_late}
-        beside |= {"afterany": afterany or (), "afternotok": afternotok or (), "retries": retries_of(retries, retry_on)}
-        if not as_array and (aftercorr or max_running is not None):
-            raise typer.BadParameter("--aftercorr and --max-running apply to arrays: add --as-array.")
-        app = client.app(application)
-        given = gather(inputs or [], client.buffers(application), app["max_batch"])
-        if not as_array:
-            beside["labels"] = {**given.label, **beside["labels"]}
-        if dry_run:
-            trial = client.dry_run(application, given.arrays, batch=batch, **asked)
-            show_trial(trial, as_json)
-            return
-        if as_array:
-            beside |= {"aftercorr": aftercorr or (), "max_running": max_running}
-            several = array_of(client, application, given, **asked, **beside)
-            print_status(f"array {several.id} submitted: {len(several)} jobs")
-            if wait or out is not None:
-                wait_for_array(several)
-            show_array(several.data, as_json, save_array(client, several, out) if out is not None else {})
-            return
-        job = client.submit(
-            application,
-            given.arrays,
-            batch=batch,
-            **asked,
-            **beside,
-        )
-        print_status(f"job {job.id} submitted")
-        if job.data["priority"] < asked.get("priority", 0):
-            print_status(f"Your jobs have priority {job.data['priority']}; ask the operator for a higher bound.")
+    beside: dict[str, Any] = {"labels": labels_of(labels), "after": after or (), "end_late": end_late}
+    beside |= {"afterany": afterany or (), "afternotok": afternotok or (), "retries": retries_of(retries, retry_on)}
+    if not as_array and (aftercorr or max_running is not None):
+        raise typer.BadParameter("--aftercorr and --max-running apply to arrays: add --as-array.")
+    app = client.app(application)
+    given = gather(inputs or [], client.buffers(application), app["max_batch"])
+    if not as_array:
+        beside["labels"] = {**given.label, **beside["labels"]}
+    if dry_run:
+        yield from tell_trial(client.dry_run(application, given.arrays, batch=batch, **asked))
+        return
+    if as_array:
+        beside |= {"aftercorr": aftercorr or (), "max_running": max_running}
+        several = array_of(client, application, given, **asked, **beside)
+        print_status(f"array {several.id} submitted: {len(several)} jobs")
         if wait or out is not None:
-            wait_for(job)
-        files = save(client, job, out, given) if out is not None else {}
-        show(job.data, as_json, files)
+            wait_for_array(several)
+        files = save_array(client, several, out) if out is not None else {}
+        yield with_files(several.data, files)
+        show_array(several.data, files)
+        return
+    job = client.submit(
+        application,
+        given.arrays,
+        batch=batch,
+        **asked,
+        **beside,
+    )
+    print_status(f"job {job.id} submitted")
+    if job.data["priority"] < asked.get("priority", 0):
+        print_status(f"Your jobs have priority {job.data['priority']}; ask the operator for a higher bound.")
+    if wait or out is not None:
+        wait_for(job)
+    files = save(client, job, out, given) if out is not None else {}
+    yield with_files(job.data, files)
+    show(job.data, files)
 
 
-def show_trial(trial: Mapping[str, Any], as_json: bool) -> None:
-    """Print what a submission would be."""
-    if as_json:
-        print_json(trial)
-    else:
-        print("\n".join(trial_lines(trial)))
+def tell_trial(trial: Mapping[str, Any]) -> Answer:
+    """Answer with what a submission would be."""
+    yield trial
+    print("\n".join(trial_lines(trial)))
 
 
 def jobs(
@@ -230,62 +228,57 @@ def job(
                     continue
                 print(event_line(event.kind, event.data), file=sys.stderr if as_json else None, flush=True)
             handle.refresh()
-        show(handle.data, as_json, {})
+        if as_json:
+            print_json(handle.data)
+        else:
+            show(handle.data, {})
 
 
-def wait(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def wait(client: Client, job: JobId, out: Out = None) -> Answer:
     """Wait for a job that was submitted before, and show it."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        handle = client.job(job)
-        wait_for(handle)
-        show(handle.data, as_json, save(client, handle, out) if out is not None else {})
+    handle = client.job(job)
+    wait_for(handle)
+    files = save(client, handle, out) if out is not None else {}
+    yield with_files(handle.data, files)
+    show(handle.data, files)
 
 
+@asks_server
 def cancel(
+    client: Client,
     job: JobId,
     wait: Annotated[bool, typer.Option("--wait", help="Return when it has ended.")] = False,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Cancel a job."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        data = client.cancel(job)
-        while wait and data["ended_s"] is None:
-            data = client.show(job, wait_s=20.0)
-    if as_json:
-        print_json(data)
-        return
+    data = client.cancel(job)
+    while wait and data["ended_s"] is None:
+        data = client.show(job, wait_s=20.0)
+    yield data
     when = _cancelled(data)
     print_status(f"job {job}: {data['state']}" + (f"; {when}" if when else ""))
 
 
+@asks_server
 def hold(
+    client: Client,
     job: JobId,
     release: Annotated[bool, typer.Option("--release", help="Let it be removed when room is needed.")] = False,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Keep a job's outputs from being removed to make room."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        data = client.let_go(job) if release else client.hold(job)
-    if as_json:
-        print_json(data)
-    else:
-        print_status(f"job {job}: " + (f"held by the {data['held_by']}" if data["held_by"] else "not held"))
+    data = client.let_go(job) if release else client.hold(job)
+    yield data
+    print_status(f"job {job}: " + (f"held by the {data['held_by']}" if data["held_by"] else "not held"))
 
 
-def result(job: JobId, out: Out = None, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def result(client: Client, job: JobId, out: Out = None) -> Answer:
     """Fetch a job's outputs, one .npy file each."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        handle = client.job(job)
-        files = save(client, handle, out or Path(f"job-{job}"))
-    if as_json:
-        print_json({"job": job, "outputs": files})
-    else:
-        for name, file in files.items():
-            print(f"{name}: {file}")
+    handle = client.job(job)
+    files = save(client, handle, out or Path(f"job-{job}"))
+    yield {"job": job, "outputs": files}
+    for name, file in files.items():
+        print(f"{name}: {file}")
     if not handle.computed:
         print_status(f"eddy: {NOT_COMPUTED}")
     if unchecked_note(handle.data):
@@ -322,11 +315,13 @@ def save(client: Client, job: Job, folder: Path, given: Inputs | None = None) ->
     return {name: str(folder / f"{name}.npy") for name in arrays} | {file.name: str(file) for file in drawn}
 
 
-def show(data: Mapping[str, Any], as_json: bool, files: Mapping[str, str]) -> None:
-    """Print a job, as JSON or for people; `files` says where its outputs were written."""
-    if as_json:
-        print_json({**data, "files": dict(files)} if files else data)
-        return
+def with_files(data: Mapping[str, Any], files: Mapping[str, str]) -> Mapping[str, Any]:
+    """A job or an array as an answer, with where its outputs were written."""
+    return {**data, "files": dict(files)} if files else data
+
+
+def show(data: Mapping[str, Any], files: Mapping[str, str]) -> None:
+    """Print a job for people; `files` says where its outputs were written."""
     print("\n".join(lines_of(data, files)))
 
 

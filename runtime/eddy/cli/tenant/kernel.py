@@ -22,16 +22,16 @@ from eddy.cli.support.job_filters import (
     labels_of,
     retries_of,
 )
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, JobId, Key, Url
-from eddy.cli.support.output import errors_in_one_line, escape_terminal, print_json, print_status
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.options import JobId
+from eddy.cli.support.output import escape_terminal, print_status
 from eddy.cli.support.submission_options import with_options
-from eddy.cli.tenant.jobs import DryRun, Out, Wait, save, show, show_trial, wait_for
+from eddy.cli.tenant.jobs import DryRun, Out, Wait, save, show, tell_trial, wait_for, with_files
 from eddy.core.errors import InvalidRequest
 from eddy.core.records import KERNEL
 
 if TYPE_CHECKING:
-    from eddy.client.calls.kernel import KernelJob
+    pass
 
 _KERNEL = re.compile(r"\b(?:__)?kernel\s+void\s+(\w+)\s*\(")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
@@ -41,7 +41,9 @@ ARGUMENTS = "FILE.npy, zeros:f4:1024, a number, 1,2,3,4 for a vector, local:BYTE
 
 
 @with_options(KERNEL)
+@asks_server
 def kernel(
+    client: Client,
     file: Annotated[Path, typer.Argument(metavar="FILE.cl", help="OpenCL C.", exists=True, dir_okay=False)],
     size: Annotated[str, typer.Option("--global", "-g", metavar="NxM", help="Work-items: 1024, or 64x32.")],
     name: Annotated[str, typer.Option("--name", "-k", help="Kernel; default: the file's only one.")] = "",
@@ -71,53 +73,48 @@ def kernel(
     wait: Wait = True,
     dry_run: DryRun = False,
     out: Out = None,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Submit an OpenCL C kernel, and wait for it; arrays it wrote go to --out."""
-    with errors_in_one_line(as_json):
-        source = read_source(file)
-        values = [argument(place, text) for place, text in enumerate(arguments or [])]
-        with connect(url, key) as client:
-            includes = {header_name(path, file): read_source(path) for path in headers or []}
-            made = client.kernel(
-                source, name or only_kernel(source), macros(defines or []), includes=includes, options=options
-            )
-            shape: dict[str, Any] = {
-                "local_size": sizes("local", local) if local else None,
-                "offset": sizes("offset", offset) if offset else None,
-                **asked,
-            }
-            if dry_run:
-                show_trial(made.dry_run(sizes("global", size), *values, **shape), as_json)
-                return
-            job = made.launch(
-                sizes("global", size),
-                *values,
-                **shape,
-                labels=labels_of(labels),
-                after=after or (),
-                afterany=afterany or (),
-                afternotok=afternotok or (),
-                retries=retries_of(retries, retry_on),
-                end_late=end_late,
-            )
-            print_status(f"job {job.id} submitted")
-            if wait or out is not None:
-                wait_for(job)
-            files = save(client, job, out) if out is not None else {}
-            _tell(job, files, as_json)
+    source = read_source(file)
+    values = [argument(place, text) for place, text in enumerate(arguments or [])]
+    includes = {header_name(path, file): read_source(path) for path in headers or []}
+    made = client.kernel(source, name or only_kernel(source), macros(defines or []), includes=includes, options=options)
+    shape: dict[str, Any] = {
+        "local_size": sizes("local", local) if local else None,
+        "offset": sizes("offset", offset) if offset else None,
+        **asked,
+    }
+    if dry_run:
+        yield from tell_trial(made.dry_run(sizes("global", size), *values, **shape))
+        return
+    job = made.launch(
+        sizes("global", size),
+        *values,
+        **shape,
+        labels=labels_of(labels),
+        after=after or (),
+        afterany=afterany or (),
+        afternotok=afternotok or (),
+        retries=retries_of(retries, retry_on),
+        end_late=end_late,
+    )
+    print_status(f"job {job.id} submitted")
+    if wait or out is not None:
+        wait_for(job)
+    files = save(client, job, out) if out is not None else {}
+    text = job.log if job.ended else ""
+    yield {**with_files(job.data, files), "log": text}
+    show(job.data, files)
+    print(escape_terminal(text), end="")
 
 
-def log(job: JobId, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def log(client: Client, job: JobId) -> Answer:
     """Print what a kernel job printed."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        text = client.log(job)
-        shown_job = client.show(job) if not text else None
-    if as_json:
-        print_json({"job": job, "log": text})
-    elif shown_job is not None:
+    text = client.log(job)
+    shown_job = client.show(job) if not text else None
+    yield {"job": job, "log": text}
+    if shown_job is not None:
         print_status(_explain_silence(shown_job))
     else:
         print(escape_terminal(text), end="")
@@ -150,15 +147,6 @@ def read_source(file: Path) -> str:
             message = f"{file} is neither text in UTF-8 (byte {failure.start}) nor in Latin-1."
             raise InvalidRequest(message, field="source") from failure
         return data.decode("latin-1")
-
-
-def _tell(job: KernelJob, files: dict[str, str], as_json: bool) -> None:
-    text = job.log if job.ended else ""
-    if as_json:
-        print_json({**job.data, "log": text, **({"files": files} if files else {})})
-        return
-    show(job.data, False, files)
-    print(escape_terminal(text), end="")
 
 
 def argument(place: int, text: str) -> Any:

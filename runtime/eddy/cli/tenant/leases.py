@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eddy.cli.support.durations import parse_duration
-from eddy.cli.support.local import connect
+from eddy.cli.support.local import Answer, Client, asks_server, connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import BOARD, Column, errors_in_one_line, print_exports, print_json, print_status, table
 from eddy.core.errors import InvalidRequest
@@ -116,13 +116,11 @@ def release(lease: LeaseName, url: Url = URL, key: Key = KEY, as_json: AsJson = 
 
 
 @app.command()
-def show(lease: LeaseName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def show(client: Client, lease: LeaseName) -> Answer:
     """Show how a lease stands."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.lease(lease)
-    if as_json:
-        print_json(found)
-        return
+    found = client.lease(lease)
+    yield found
     for name, value in found.items():
         if name != "token":
             print(f"{name:<16}{'-' if value in (None, '', [], {}) else value}")
@@ -142,13 +140,11 @@ def env(lease: LeaseName, url: Url = URL, key: Key = KEY, as_json: AsJson = Fals
 
 
 @app.command()
-def calendar(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def calendar(client: Client) -> Answer:
     """Show when slots are held, and asked for; of others, the times alone."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.lease_calendar()
-    if as_json:
-        print_json(found)
-        return
+    found = client.lease_calendar()
+    yield found
     columns = (
         Column("Slots", "which"),
         Column("From (UTC)", "begins"),
@@ -160,13 +156,11 @@ def calendar(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
     table("leases", columns, [_span(each) for each in found["spans"]])
 
 
-def leases(ended: All = False, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def leases(client: Client, ended: All = False) -> Answer:
     """List leases: yours, or everyone's with the operator's key."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.leases(open_only=not ended)
-    if as_json:
-        print_json({"leases": found})
-        return
+    found = client.leases(open_only=not ended)
+    yield {"leases": found}
     table("leases", _COLUMNS, [_row(each) for each in found])
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
+from eddy.cli.support.local import Answer, Client, asks_server, connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.errors import InvalidRequest, NotFound
@@ -115,46 +115,36 @@ def _own_lines(me: Mapping[str, Any]) -> list[str]:
 
 
 @app.command("explain")
-def explain(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def explain(client: Client) -> Answer:
     """Say why you have the shares you have, what a PE more is worth, and what a doubled weight would change."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.market_explained()
-    if as_json:
-        print_json(found)
-        return
+    found = client.market_explained()
+    yield found
     print("\n".join(found["words"]))
 
 
 @app.command("plot")
+@asks_server
 def plot(
+    client: Client,
     out: Annotated[Path, typer.Option("--out", help="PNG to write.")] = Path("market.png"),
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Draw prices, your PEs and your speedups over board time, from the epochs that ended."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        epochs = client.market_history()
-        if not epochs:
-            raise NotFound("No epoch has ended yet in which you had work.", field="epochs")
-        history(out, epochs)
-    if as_json:
-        print_json({"out": str(out), "epochs": len(epochs)})
-        return
+    epochs = client.market_history()
+    if not epochs:
+        raise NotFound("No epoch has ended yet in which you had work.", field="epochs")
+    history(out, epochs)
+    yield {"out": str(out), "epochs": len(epochs)}
     print_status(f"{out}: {len(epochs)} epochs")
 
 
 @app.command("set")
+@asks_server
 def set_policy(
+    client: Client,
     policy: Annotated[str, typer.Argument(help="Name of a price policy.")],
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Change the price policy while kernels run (the operator's key is needed)."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.set_price_policy(policy)
-    if as_json:
-        print_json(found)
-        return
+    found = client.set_price_policy(policy)
+    yield found
     print_status(f"price policy: {found['policy']}")

@@ -8,43 +8,36 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import Column, print_status, table
 
 app = typer.Typer(help="Have notices sent by webhook or e-mail.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="SUBSCRIPTION", help="Its name, as `eddy notify list` shows it.")]
 
 
 @app.command("add")
+@asks_server
 def add(
+    client: Client,
     target: Annotated[str, typer.Argument(help="https://HOST/PATH, or mailto:NAME@HOST.")],
     kinds: Annotated[list[str], typer.Option("--on", help="What is told; may be given again.")] = ["job.ended"],  # noqa: B006
     everyone: Annotated[bool, typer.Option("--everyone", help="Of everyone's jobs (operators).")] = False,
     label: Annotated[str, typer.Option("--label", help="What you call it.")] = "",
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Have notices sent. A webhook's secret is printed this once: receivers check signatures with it."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        made = client.subscribe(target, kinds, everyone=everyone, label=label)
-    if as_json:
-        print_json(made)
-        return
+    made = client.subscribe(target, kinds, everyone=everyone, label=label)
+    yield made
     print(made["id"])
     if made["secret"]:
         print_status(f"its secret, shown this once: {made['secret']}")
 
 
 @app.command("list")
-def list_all(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def list_all(client: Client) -> Answer:
     """Who is told what, and where."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.subscriptions()
-    if as_json:
-        print_json({"subscriptions": found})
-        return
+    found = client.subscriptions()
+    yield {"subscriptions": found}
     columns = (
         Column("Subscription", "id"),
         Column("Tenant", "tenant"),
@@ -60,30 +53,24 @@ def list_all(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
 
 
 @app.command("remove")
-def remove(name: Name, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def remove(client: Client, name: Name) -> Answer:
     """Have no more notices sent; what waits is dropped."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        client.unsubscribe(name)
-    if as_json:
-        print_json({"subscription": name})
-    else:
-        print_status(f"{name} removed")
+    client.unsubscribe(name)
+    yield {"subscription": name}
+    print_status(f"{name} removed")
 
 
 @app.command("log")
+@asks_server
 def log(
+    client: Client,
     name: Name,
     limit: Annotated[int, typer.Option("--limit", min=1, max=500, help="At most so many, the latest.")] = 50,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """What was sent, what waits, and what receivers answered; newest first."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.deliveries(name, limit)
-    if as_json:
-        print_json({"deliveries": found})
-        return
+    found = client.deliveries(name, limit)
+    yield {"deliveries": found}
     columns = (
         Column("Message", "id"),
         Column("Tells", "kind"),
@@ -111,28 +98,22 @@ def _describe_answer(delivery: Any) -> str:
 
 
 @app.command("test")
-def send_test(name: Name, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def send_test(client: Client, name: Name) -> Answer:
     """Send a test message; `eddy notify log` shows what came of it."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        made = client.send_test_notice(name)
-    if as_json:
-        print_json(made)
-    else:
-        print(made["id"])
+    made = client.send_test_notice(name)
+    yield made
+    print(made["id"])
 
 
 @app.command("redeliver")
+@asks_server
 def redeliver(
+    client: Client,
     name: Name,
     message: Annotated[str, typer.Argument(metavar="MESSAGE", help="Its name, as `eddy notify log` shows it.")],
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Send a message again, under the same id."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        again = client.redeliver(name, message)
-    if as_json:
-        print_json(again)
-    else:
-        print_status(f"{again['id']} is sent again")
+    again = client.redeliver(name, message)
+    yield again
+    print_status(f"{again['id']} is sent again")

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import errors_in_one_line, print_json, print_status
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import print_status
 from eddy.cli.support.roofline import Plane, Point, draw_svg, draw_text
 from eddy.core.units import format_frequency
 
@@ -24,16 +23,14 @@ Target = Annotated[str, typer.Argument(metavar="JOB|SESSION", help="A kernel job
 Picture = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write the roofline as a picture there.")]
 
 
-def profile(target: Target, svg: Picture = None, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def profile(client: Client, target: Target, svg: Picture = None) -> Answer:
     """Say where the cycles of a kernel job or of a session's launches went, and what would help."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.profile(int(target)) if target.isdigit() else client.profile_session(target)
-        planes = planes_of(found["kernels"])
-        if svg is not None:
-            svg.write_text("".join(draw_svg(plane) for plane in planes[:1]) or NO_PICTURE, encoding="utf-8")
-    if as_json:
-        print_json(found)
-        return
+    found = client.profile(int(target)) if target.isdigit() else client.profile_session(target)
+    planes = planes_of(found["kernels"])
+    if svg is not None:
+        svg.write_text("".join(draw_svg(plane) for plane in planes[:1]) or NO_PICTURE, encoding="utf-8")
+    yield found
     print("\n".join(lines_of(found, planes)))
     if svg is not None:
         print_status(f"roofline written to {svg}" if planes else f"{svg} is empty: nothing was counted")

@@ -7,19 +7,16 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import Column, print_status, table
 from eddy.core.units import format_duration
 
 
-def apps(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def apps(client: Client) -> Answer:
     """List applications: their tasks, and what they take and give."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.apps()
-    if as_json:
-        print_json({"apps": found})
-        return
+    found = client.apps()
+    yield {"apps": found}
     for app in found:
         print("\n".join(app_lines(app)))
     if not found:
@@ -52,13 +49,11 @@ _SLOTS = (
 )
 
 
-def slots(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def slots(client: Client) -> Answer:
     """List slots: what each holds and does now; other tenants' names do not show."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.slots()
-    if as_json:
-        print_json(found)
-        return
+    found = client.slots()
+    yield found
     rows = [
         {**slot, "phase": phase_of(slot), "since": format_duration(found["now_s"] - slot["since_s"])}
         for slot in found["slots"]

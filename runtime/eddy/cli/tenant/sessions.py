@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
+from eddy.cli.support.local import Answer, Client, asks_server, connect
 from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
 from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
 from eddy.core.units import format_duration, format_size
@@ -49,29 +49,25 @@ def sessions(
 
 
 @app.command()
-def show(session: SessionName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def show(client: Client, session: SessionName) -> Answer:
     """Show what a session holds and has done."""
     from eddy.client.transport.request_values import quote_segment
 
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.transport.json("GET", f"/v1/sessions/{quote_segment(session)}")
-    if as_json:
-        print_json(found)
-        return
+    found = client.transport.json("GET", f"/v1/sessions/{quote_segment(session)}")
+    yield found
     for name, value in found.items():
         print(f"{name:<16}{'-' if value in (None, '') else value}")
 
 
 @app.command()
-def close(session: SessionName, url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def close(client: Client, session: SessionName) -> Answer:
     """Close a session: what runs of it is stopped, its memory given back."""
     from eddy.client.transport.request_values import quote_segment
 
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.transport.json("DELETE", f"/v1/sessions/{quote_segment(session)}")
-    if as_json:
-        print_json(found)
-        return
+    found = client.transport.json("DELETE", f"/v1/sessions/{quote_segment(session)}")
+    yield found
     print_status(f"session {session} is {found['state']}")
 
 

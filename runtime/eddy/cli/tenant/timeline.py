@@ -22,13 +22,10 @@ class TimelineSpan:
     """One stretch of one slot's time, in board seconds.
 
     Attributes:
-        slot: Index of the slot.
         kind: Loading a partial bitstream, resetting a module that served another tenant, or running an item.
         start_s: Beginning.
         end_s: End, not before the beginning.
         tenant: On whose behalf.
-        job: Job id.
-        task: Name of the task.
         item: Item of the batch; None where none ran.
         ok: False where it ended in a fault.
     """

@@ -10,28 +10,23 @@ from typing import Annotated, Any
 
 import typer
 
-from eddy.cli.support.local import connect
-from eddy.cli.support.options import KEY, URL, AsJson, Key, Url
-from eddy.cli.support.output import Column, errors_in_one_line, print_json, print_status, table
+from eddy.cli.support.local import Answer, Client, asks_server
+from eddy.cli.support.output import Column, print_status, table
 
 _NS = 1e9
 
 
+@asks_server
 def usage(
+    client: Client,
     first: Annotated[str, typer.Option("--from", metavar="DAY", help="First day (UTC), as 2026-11-22.")] = "",
     last: Annotated[str, typer.Option("--to", metavar="DAY", help="Last day.")] = "",
     tenant: Annotated[str, typer.Option("--tenant", help="Only this tenant's (operators).")] = "",
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, in whole nanoseconds.")] = False,
-    url: Url = URL,
-    key: Key = KEY,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show accounts of slots and cores by day and tenant; the operator's add up to the board's time exactly."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.usage(first, last, tenant)
-    if as_json:
-        print_json(found)
-        return
+    found = client.usage(first, last, tenant)
+    yield found
     if as_csv:
         writer = csv.DictWriter(sys.stdout, ["day", "tenant", "slot_ns", "shared_ns", "core_ns"], lineterminator="\n")
         writer.writeheader()
@@ -67,13 +62,11 @@ def _seconds(used: float | None) -> str | None:
     return None if used is None else f"{used:.6f}"
 
 
-def quota(url: Url = URL, key: Key = KEY, as_json: AsJson = False) -> None:
+@asks_server
+def quota(client: Client) -> Answer:
     """Show your bounds, and how much of each is used."""
-    with errors_in_one_line(as_json), connect(url, key) as client:
-        found = client.quota()
-    if as_json:
-        print_json(found)
-        return
+    found = client.quota()
+    yield found
     bounds = found["quota"]
     rows = [
         ("jobs not ended", found["jobs"], bounds["max_jobs"]),

@@ -53,7 +53,6 @@ class FrameData:
     """What the server answered.
 
     Attributes:
-        url: Its address.
         overview: The answer of `GET /v1/overview`; None where nothing answered.
         market: The answer of `GET /v1/market`; None where the board has no market.
         problem: Why there is no overview; "" where there is one.

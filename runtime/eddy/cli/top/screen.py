@@ -47,7 +47,6 @@ class Screen(App[None]):
     """The screen.
 
     Args:
-        client: Asks the server.
         url: Its address, to be shown.
         interval_s: Wall seconds between looks.
     """

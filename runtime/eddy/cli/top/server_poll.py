@@ -21,7 +21,6 @@ class ServerPoll:
     """Asks one server, again and again.
 
     Args:
-        client: Of the server.
         url: As it is shown.
         now_s: Wall seconds that pass.
     """

@@ -16,7 +16,7 @@ from eddy.client.calls.submit_calls import SubmitCalls
 from eddy.client.calls.views import Listing
 from eddy.client.transport.call_modes import Caller, call
 from eddy.client.transport.operations import Operation
-from eddy.client.transport.request_values import quote_segment, setting
+from eddy.client.transport.request_values import quote_segment, read_setting
 
 
 class AccountCalls(Caller):
@@ -98,8 +98,8 @@ def transport_settings(
         InvalidRequest: An environment variable is not of its type.
     """
     return {
-        "url": str(setting("url")) if url is None else url,
-        "key": str(setting("key")) if key is None else key,
-        "timeout_s": float(setting("http_timeout_s")) if timeout_s is None else timeout_s,
-        "retries": int(setting("http_retries")) if retries is None else retries,
+        "url": str(read_setting("url")) if url is None else url,
+        "key": str(read_setting("key")) if key is None else key,
+        "timeout_s": float(read_setting("http_timeout_s")) if timeout_s is None else timeout_s,
+        "retries": int(read_setting("http_retries")) if retries is None else retries,
     }

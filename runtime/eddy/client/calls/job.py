@@ -3,16 +3,76 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from eddy.client import answers
 from eddy.client.calls import pictures
-from eddy.client.calls.progress import shown
 from eddy.client.calls.views import Timeline
 from eddy.client.transport.errors import JobFailed, WaitTimeout
 from eddy.client.transport.stream import Event, follow
+
+Tell = Callable[[Mapping[str, Any]], None]
+"""Called with a job object whenever it has changed."""
+
+
+class Card:
+    """A job object that a notebook draws."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self._job = job
+
+    def __repr__(self) -> str:
+        return f"<Job {self._job['id']} {self._job['state']}>"
+
+    def _repr_html_(self) -> str:
+        return f"<b>Job {int(self._job['id'])}</b> {pictures.progress(self._job)}"
+
+
+@contextmanager
+def show_progress(job: Mapping[str, Any]) -> Iterator[Tell]:
+    """Show how far a job is for as long as the block runs; gives what is to be called as it changes."""
+    if is_notebook():
+        yield _in_notebook(job)
+    elif sys.stderr.isatty():
+        with _in_terminal(job) as tell:
+            yield tell
+    else:
+        yield lambda job: None
+
+
+def is_notebook() -> bool:
+    """Whether a Jupyter kernel runs this."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+def _in_notebook(job: Mapping[str, Any]) -> Tell:
+    from IPython.display import display
+
+    handle = display(Card(job), display_id=True)  # type: ignore[no-untyped-call]
+    return lambda job: handle.update(Card(job))
+
+
+@contextmanager
+def _in_terminal(job: Mapping[str, Any]) -> Iterator[Tell]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("job {task.fields[job]} {task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task(job["state"], total=job["progress"]["total"], job=job["id"])
+
+        def tell(job: Mapping[str, Any]) -> None:
+            bar.update(task, description=job["state"], completed=job["progress"]["done"])
+
+        tell(job)
+        yield tell
+
 
 if TYPE_CHECKING:
     from eddy.client.transport.arrays import Array
@@ -22,7 +82,7 @@ FINAL = frozenset({"succeeded", "failed", "cancelled"})
 """States a job never leaves."""
 
 
-MOST_WAIT_S = 20.0
+MAX_WAIT_S = 20.0
 """Wall seconds one long poll takes at most: less than a request may take."""
 SHOWN_EVERY_S = 0.5
 """The same where somebody looks at the progress."""
@@ -105,7 +165,7 @@ class Job:
             WaitTimeout: It goes on, but the time is over.
         """
         if progress:
-            with shown(self.data) as tell:
+            with show_progress(self.data) as tell:
                 return self._wait(timeout_s, call_both(lambda job: tell(job.data), on_change))
         return self._wait(timeout_s, on_change)
 
@@ -115,7 +175,7 @@ class Job:
         for event in (
             self.events()
             if timeout_s is None
-            else self._polled(timeout_s, MOST_WAIT_S if on_change is None else SHOWN_EVERY_S)
+            else self._polled(timeout_s, MAX_WAIT_S if on_change is None else SHOWN_EVERY_S)
         ):
             if on_change is not None and event.kind in ("state", "result", "poll"):
                 seen = self.refresh()._tell(on_change, seen)

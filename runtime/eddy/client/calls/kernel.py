@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from eddy.client import answers
 from eddy.client.calls.blob_calls import put_bytes
 from eddy.client.calls.job import Job
 from eddy.client.calls.submission_fields import submission_fields
-from eddy.client.transport.call_modes import BlockingCaller, Caller, call, call_with_handle
+from eddy.client.transport.async_transport import AsyncTransport
+from eddy.client.transport.call_modes import AwaitingCaller, BlockingCaller, Caller, call, call_with_handle
 from eddy.client.transport.operations import Operation, T
 from eddy.client.transport.request_values import submission_key
 from eddy.core.conversion import convert, to_little_endian
@@ -338,3 +339,62 @@ def _sizes(name: str, sizes: int | Sequence[int]) -> tuple[int, ...]:
         message = f"{name} is {sizes!r:.60}; give a whole number, or one to three of them, such as (64, 32)."
         raise InvalidRequest(message, field=name, allowed="one to three whole numbers")
     return tuple(int(size) for size in found)
+
+
+class AsyncLauncher(Protocol):
+    """What a kernel asks of its client."""
+
+    transport: AsyncTransport
+    submit_timeout_s: float
+
+    async def wait(self, job: int) -> answers.Job:
+        """Wait until a job has succeeded."""
+
+    async def output_bytes(self, job: int, name: str) -> bytes:
+        """An output of all items, end to end."""
+
+
+class AsyncKernel(AwaitingCaller, LaunchCalls):
+    """A kernel of an OpenCL C source; as `eddy.client.calls.kernel.Kernel`.
+
+    Args:
+        client: Whoever launches it.
+        source: OpenCL C 1.2.
+        name: Name of the kernel.
+        defines: Macros.
+        includes: Headers by the names the source includes them by.
+        options: Build options.
+    """
+
+    def __init__(
+        self,
+        client: AsyncLauncher,
+        source: str,
+        name: str,
+        defines: Mapping[str, object] | None,
+        includes: Mapping[str, str] | None,
+        options: str,
+    ) -> None:
+        super().__init__(source, name, defines, includes, options)
+        self.transport, self.submit_timeout_s = client.transport, client.submit_timeout_s
+        self._client = client
+
+    async def finish(self, job: int, *arguments: object) -> answers.Job:
+        """Wait until a launch has succeeded, and bring the arrays it was given up to date; answers the job object.
+
+        Args:
+            job: Its id.
+            arguments: As it was launched with.
+
+        Raises:
+            JobFailed: It ended otherwise.
+        """
+        from eddy.client.transport import arrays
+
+        data = await self._client.wait(job)
+        kernel = data["kernel"]
+        for name, output in (kernel["outputs"] if kernel else {}).items():
+            array = array_of(arguments[output["argument"]])
+            if array is not None:
+                array[...] = arrays.read_written_array(await self._client.output_bytes(job, name), output)
+        return data

@@ -3,20 +3,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from eddy.client import answers
 from eddy.client.calls.blob_calls import put_bytes
 from eddy.client.transport.call_modes import Caller, call
-from eddy.client.transport.image_files import choose_image, read_image
 from eddy.client.transport.operations import Operation
 from eddy.client.transport.request_values import quote_segment
+from eddy.core.errors import InvalidRequest
+from eddy.core.slots import Image
+
+_FIELDS = [field.name for field in dataclasses.fields(Image)]
+
+
+def choose_image(files: Sequence[Path], slots: Collection[int]) -> tuple[dict[str, Any], Path]:
+    """The manifest and the file that is for one of these slots.
+
+    Args:
+        files: `.bit` files; a manifest of the same name, `.json`, lies beside each.
+        slots: That the lease holds.
+
+    Raises:
+        InvalidRequest: None is, or a manifest cannot be read.
+    """
+    from eddy.board.images.image_files import read_manifest
+
+    there = []
+    for file in files:
+        manifest = read_manifest(file.with_suffix(".json"))
+        if manifest.get("slot") in slots:
+            return {name: manifest[name] for name in _FIELDS if name in manifest}, file
+        there.append(str(manifest.get("slot")))
+    mine, built = ", ".join(map(str, slots)) or "none", ", ".join(there) or "none"
+    message = f"The lease holds slot {mine}; the files were built for slot {built}: give those of every slot."
+    raise InvalidRequest(message, field="files", allowed=sorted(slots))
+
+
+def read_image(file: Path) -> bytes:
+    """The bytes of a `.bit` file.
+
+    Raises:
+        InvalidRequest: It cannot be read.
+    """
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InvalidRequest(f"{file} cannot be read: {error.strerror}", field="files") from None
+
 
 TOKEN = "Eddy-Lease-Token"
 ANSWER_S = 60.0
 """Wall seconds that an answer may take which waits for a load or an interrupt."""
-MOST_WAIT_S = 30.0
+MAX_WAIT_S = 30.0
 
 
 class LeaseCalls(Caller):
@@ -163,7 +204,7 @@ class LeaseCalls(Caller):
 
     @call
     def await_interrupt(
-        self, name: str, token: str, *, slot: int | None = None, wait_s: float = MOST_WAIT_S
+        self, name: str, token: str, *, slot: int | None = None, wait_s: float = MAX_WAIT_S
     ) -> Operation[bool]:
         """Wait for the next interrupt of a lease's slot, at most 30 seconds; answers whether it came.
 

@@ -86,7 +86,7 @@ def quote_segment(name: str) -> str:
     return quote(name, safe="", errors="replace")
 
 
-def setting(name: str) -> Value:
+def read_setting(name: str) -> Value:
     """A setting as the environment has it, or its default.
 
     Raises:

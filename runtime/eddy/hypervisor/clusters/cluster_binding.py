@@ -35,7 +35,6 @@ class ClusterBinding:
     """Binds kernels to clusters.
 
     Args:
-        state: The machine's.
         loop: What price decides, and what is known of kernels.
         queues: Kernels that have not ended.
         work: What they still have to do.

@@ -21,7 +21,6 @@ class ClusterLoads:
     """Loads the clusters of the `gpu` pool.
 
     Args:
-        state: The machine's.
         loop: Knows the clusters that price wants.
         queues: Know which kernels wait for which cluster.
         work: What they still have to do.

@@ -22,7 +22,6 @@ class ClusterMoves:
     """Moves kernels between clusters.
 
     Args:
-        state: The machine's.
         loop: What price decides, and what is known of kernels.
         queues: Kernels that have not ended.
         work: What they still have to do.

@@ -50,7 +50,6 @@ class SharedClusters:
     """Who runs on which core; see the module.
 
     Args:
-        state: The machine's.
         loop: What price decides, and what is known of kernels.
     """
 

@@ -21,8 +21,6 @@ class KernelQueues:
     """Every kernel that has not ended, in order of arrival for each tenant and the modules it runs on.
 
     Args:
-        jobs: The machine's, by number.
-        slots: The machine's, by index.
         shared: Indices of the `gpu` pool's.
         kinds: Clusters there are, by module.
         fits: Modules, and the slots there are images of each for.

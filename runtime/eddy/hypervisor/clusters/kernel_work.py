@@ -21,7 +21,6 @@ class KernelWork:
     """Work left, in slices of the size that a quantum takes.
 
     Args:
-        jobs: The machine's, by number.
         queues: Kernels that have not ended.
         loop: Knows what slices were measured to take.
     """

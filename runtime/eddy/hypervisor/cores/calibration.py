@@ -38,7 +38,6 @@ class CalibrationPoint:
     """A kernel that ran alone on every core.
 
     Attributes:
-        kernel: What it does.
         row_hit_rate: Part of its requests that found their row open.
         utilisation: Part of the memory's bandwidth that it reached.
         demand: Bandwidth it would ask for on every core were it never held up, over the memory's; (2) of [001].
@@ -55,7 +54,6 @@ class MemoryCalibration:
     """The law of a board's memory.
 
     Attributes:
-        profile: The board's.
         hardware: `hardware_of` the board it was measured on.
         law: c1, c2, and the bandwidth they are parts of.
         request_bytes: Bytes of a request to memory.
@@ -92,8 +90,6 @@ def hardware_of(description: BoardDescription, images: Iterable[Image], clusters
     """What a calibration holds for, 16 hex digits: the shell, clusters' images, and what the profile says of memory.
 
     Args:
-        description: The board's.
-        images: It has.
         clusters: Modules that are clusters.
         memory: The profile's DRAM, as text; "" where no profile is known.
     """

@@ -117,7 +117,6 @@ def reachable_configuration(
 
     Args:
         whole: The configuration, could every tenant's kernels run on every cluster.
-        tenants: Its rows.
         reach: Slots a tenant's kernels can run on; any, of tenants that are not named or reach none of these.
     """
     slots = [cluster.slot for cluster in whole.clusters]

@@ -14,9 +14,6 @@ class Slice:
     """Work-groups of a kernel on one core.
 
     Attributes:
-        job: Whose.
-        tenant: Whose job it is.
-        core: Where.
         number: Which slice of its job, from 0.
         name: What it is called on the board; no other slice is or was called so.
         first, count: Its work-groups.

@@ -39,7 +39,6 @@ class EpochWork:
         """A slice ended.
 
         Args:
-            tenant: Whose.
             slot: The cluster it ran on.
             groups: Work-groups it did.
             took_s: Core-seconds it took.
@@ -118,8 +117,6 @@ class EpochTotals:
         """A slice of a tenant's kernel ended well.
 
         Args:
-            tenant: Whose.
-            of: What it did.
             group_s: Seconds one of its work-groups takes alone on all cores; None where that is not known.
             work_s: Seconds that what it did takes on a base PE.
         """

@@ -33,7 +33,7 @@ ALONE_SLICES = 8
 ALONE_KEPT_S = 1000.0
 """Core-seconds beside others after which a speed alone is forgotten, where the kernel was not alone again."""
 _MIN_FRACTION = 1e-3
-LEAST_S = 1e-9
+MIN_S = 1e-9
 """Of a slice, where a clock is too coarse."""
 
 
@@ -67,13 +67,12 @@ class LearnedKernel:
 
         Args:
             groups: Work-groups it did.
-            seconds: It took.
             counters: What its core counted, if anything.
             quantum_s: A slice should take.
             cores: Its tenant had on this cluster meanwhile, on average: 1 or more.
         """
         # A clock that is too coarse for a slice does not make it free.
-        seconds = max(seconds, LEAST_S)
+        seconds = max(seconds, MIN_S)
         fade = math.exp(-seconds / FADE_S)
         self.seconds, self.groups = self.seconds * fade + seconds, self.groups * fade + groups
         self.slices, self.beside = self.slices * fade + 1, self.beside * fade + groups * cores
@@ -136,7 +135,6 @@ class SoloRuns:
 
         Args:
             groups: Work-groups it did.
-            seconds: It took.
             cores: Its tenant had meanwhile, on average: so much of the time that passed is not this slice's.
         """
         fade = math.exp(-seconds / FADE_S)

@@ -7,8 +7,10 @@ added to the history with what had been promised; the policy sees it and shares 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +18,130 @@ from eddy.core.projects import WeightsOf, equal_weights
 from eddy.hypervisor.cores.configurations import ConfigurationOffers, reachable_configuration
 from eddy.hypervisor.cores.core_accounts import CoreAccount
 from eddy.hypervisor.cores.epoch_totals import EpochTotals, SliceMeasurement
-from eddy.hypervisor.cores.guarded_policy import GuardedPolicy
 from eddy.hypervisor.cores.market_history import Epoch, EpochHistory
-from eddy.hypervisor.cores.predictor_inputs import PredictorInputs
-from eddy.hypervisor.cores.progress_watch import EARLY, ProgressWatch, RunningKernels
+from eddy.hypervisor.cores.progress_watch import EARLY, EpochProgress, ProgressWatch, RunningKernels, select_present
 from eddy.hypervisor.cores.tenant_estimates import ClusterKind, TenantEstimates
 from eddy.hypervisor.jobs.messages import CorePartition
 from eddy.hypervisor.jobs.slot import MachineSlot
-from eddy.policy.price.view import PricePolicy, PriceView
+from eddy.policy.price.view import ClusterView, PriceDecision, PricePolicy, PriceView, entitled, zero_prices
+
+_NOTHING = RunningKernels()
+
+
+class PredictorInputs:
+    """What tenants run, and what the last epoch says of it. A tenant between two kernels has the last one's.
+
+    Args:
+        watch: Reads what is counted of each tenant.
+    """
+
+    def __init__(self, watch: ProgressWatch) -> None:
+        self._watch = watch
+        self._running: dict[str, RunningKernels] = {}
+        self._counted: EpochProgress | None = None
+
+    def read_running(self, running: Callable[[], Mapping[str, RunningKernels]]) -> None:
+        """Ask what each tenant has running."""
+        if self._watch.on:
+            self._running.update({tenant: each for tenant, each in running().items() if each.kernels})
+
+    def has_changed(self, view: PriceView) -> bool:
+        """Whether the tenants of an epoch run other kernels than when it began."""
+        return self._watch.on and self._kernels(view.tenants) != view.kernels
+
+    def end_epoch(
+        self,
+        tenants: Sequence[str],
+        clusters: Sequence[ClusterView],
+        alone_s: Mapping[tuple[str, int], float],
+    ) -> EpochProgress | None:
+        """An epoch ends; answers what was counted in it, None where nothing is.
+
+        Args:
+            alone_s: By tenant and slot, seconds that what it did takes alone, where that is known.
+        """
+        groups = {tenant: each.groups for tenant, each in self._running.items() if each.groups}
+        self._counted = self._watch.end(tenants, clusters, groups, alone_s)
+        return self._counted
+
+    def of_view(self, last: Epoch | None, tenants: Sequence[str], clusters: Sequence[ClusterView]) -> dict[str, Any]:
+        """The fields of `PriceView` that are for predictors; tenants that are gone are forgotten.
+
+        Args:
+            last: The epoch that ended last.
+            tenants: Of the one that begins.
+            clusters: Of the one that begins.
+        """
+        if not self._watch.on:
+            return {}
+        was = ((), ()) if last is None else (last.view.tenants, last.view.present.clusters)
+        self._running = {tenant: self._running[tenant] for tenant in tenants if tenant in self._running}
+        return {
+            "sharing": select_present(self._counted, was, tenants, clusters),
+            "machines": tuple(self._watch.machines.get(cluster.module) for cluster in clusters),
+            "kernels": self._kernels(tenants),
+            "least_progress": tuple(self._running.get(tenant, _NOTHING).least_progress for tenant in tenants),
+        }
+
+    def _kernels(self, tenants: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+        return tuple(self._running.get(tenant, _NOTHING).kernels for tenant in tenants)
+
+
+_log = logging.getLogger(__name__)
+
+
+class GuardedPolicy:
+    """A policy, and what it remembers.
+
+    Args:
+        policy: In force at first.
+
+    Attributes:
+        memory: What it is shown of what it answered before.
+    """
+
+    def __init__(self, policy: PricePolicy) -> None:
+        self._policy = policy
+        self.memory: Any = policy.initial()
+
+    @property
+    def policy(self) -> PricePolicy:
+        """In force."""
+        return self._policy
+
+    def switch(self, policy: PricePolicy) -> None:
+        """Put another policy in force, which remembers nothing; the one that is in force goes on as it was."""
+        if policy is not self._policy:
+            self._policy, self.memory = policy, policy.initial()
+
+    def decide(self, view: PriceView) -> tuple[str, PriceDecision]:
+        """The policy's decision; of one that fails, or whose shares cannot be given, the entitlement for this epoch.
+
+        What tenants run shapes what a policy is told; none of it may keep the others' kernels from running.
+        """
+        try:
+            decision = self._policy.decide(view)
+        except Exception:
+            _log.exception("price policy %s failed; epoch %d is shared by entitlement", self._policy.name, view.epoch)
+            return self._entitled(view)
+        if not _can_be_given(decision, view):
+            _log.error("price policy %s: shares that cannot be given in epoch %d", self._policy.name, view.epoch)
+            return self._entitled(view)
+        self.memory = decision.memory
+        return self._policy.name, decision
+
+    def _entitled(self, view: PriceView) -> tuple[str, PriceDecision]:
+        self.memory = self._policy.initial()
+        return "entitlement", PriceDecision(entitled(view), zero_prices(view))
+
+
+def _can_be_given(decision: PriceDecision, view: PriceView) -> bool:
+    """Whether shares and prices are numbers, and nobody is promised what is not there."""
+    shares, capacity = decision.shares, view.present.capacity
+    if shares.shape != view.present.throughput.shape or decision.prices.shape != capacity.shape:
+        return False
+    whole = np.isfinite(shares).all() and np.isfinite(decision.prices).all()
+    return bool(whole and (shares >= 0).all() and (shares.sum(axis=0) <= capacity * (1 + 1e-6)).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +166,6 @@ class PriceLoop:
         policy: In force; may be exchanged (`switch`).
         kinds: Clusters there are, by module, the preferred one first.
         weights_of: What tenants are entitled to that have work, relative to each other.
-        settings: See there.
         configurations: What the slots may hold together, by name: modules by slot; empty where any cluster that has an
             image for a slot may be in it.
         watch: Reads what is counted of each tenant, for policies that go by progress.
@@ -157,7 +274,6 @@ class PriceLoop:
             now_s: Board time.
             slots: Of the `gpu` pool.
             fits: Module to slot to image.
-            tenants: Those with work.
             waiting: Gives core-seconds of it by tenant, as far as is known; asked where an epoch begins.
             running: Gives what each tenant has running; asked where progress is measured.
             reach: Gives slots a tenant's kernels can run on; any, of tenants that are not named. Asked where an epoch

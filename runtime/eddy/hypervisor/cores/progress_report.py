@@ -61,7 +61,6 @@ def progress_of_job(
 
     Args:
         epochs: Oldest first.
-        tenant: Whose job it is.
         began_s: Board time of its first slice.
         ended_s: Of its end; None while it runs.
         asked: The least progress that held for it; 0 for none.

@@ -98,8 +98,6 @@ class ProgressWatch:
         """The epoch ends now; None where nothing is counted.
 
         Args:
-            tenants: Of the epoch.
-            clusters: Of the epoch.
             groups: Work-groups of what each tenant runs, where those may be fewer than cores.
             alone_s: By tenant and slot, seconds that what it did takes alone; not of those of whom that is not known.
         """
@@ -158,14 +156,7 @@ def select_present(
     tenants: Sequence[str],
     clusters: Sequence[ClusterView],
 ) -> Rows:
-    """What was counted in an epoch, for the tenants and clusters of the next; () where nothing was.
-
-    Args:
-        ended: What came of it.
-        was: Its tenants and clusters.
-        tenants: Of the next.
-        clusters: Of the next.
-    """
+    """What was counted in an epoch, for the tenants and clusters of the next; () where nothing was."""
     if ended is None or not ended.sharing:
         return ()
     row_of = {tenant: row for row, tenant in enumerate(was[0])}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eddy.hypervisor.cores.epoch_totals import SliceMeasurement
-from eddy.hypervisor.cores.learned_kernels import LEAST_S, UNKNOWN_FRACTION, LearnedKernels
+from eddy.hypervisor.cores.learned_kernels import MIN_S, UNKNOWN_FRACTION, LearnedKernels
 from eddy.hypervisor.jobs.job_spec import CorePartition
 
 SOFT_FLOAT = 0.15
@@ -89,15 +89,13 @@ class TenantEstimates:
         """A slice of a kernel ended well.
 
         Args:
-            tenant: Whose it is.
-            spread: The kernel.
             of: What the slice did.
             quantum_s: Board seconds the next one should take.
         """
         known = self.learned.get_or_add(tenant, spread.kernel, of.module)
         known.add_slice(of.groups, of.took_s, of.counters, quantum_s, of.cores)
         if of.alone:
-            known.alone.add_solo_slice(of.groups, max(of.took_s, LEAST_S), of.cores)
+            known.alone.add_solo_slice(of.groups, max(of.took_s, MIN_S), of.cores)
         else:
             known.alone.add_shared_slice(of.took_s)
 

@@ -35,9 +35,6 @@ class BoardRestarted(EddyError):
 class BoardEvents:
     """The events of one board, in order, and its time.
 
-    Args:
-        board: The board.
-
     Attributes:
         seen: Sequence number of the last event that was read; it is committed with what came of the event.
         now_s: Time of the jobs, as last seen.
@@ -105,7 +102,6 @@ class BoardEvents:
 
         Args:
             events: As `wait` returned them.
-            machine: Whose inputs.
             work: Of every job that has not ended; explains a fault from what the cores of a cluster reported.
         """
         found = (self._input(event, machine, work) for event in events)

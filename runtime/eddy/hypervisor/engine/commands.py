@@ -22,7 +22,6 @@ class Commands:
     """Carries commands out, one blocking call at a time.
 
     Args:
-        board: The board.
         store: For the blobs that buffers are filled with.
         buffers: The jobs' memory on the board.
         writer: Brings outputs to the disk.
@@ -52,8 +51,6 @@ class Commands:
         be read now is nobody's fault; a blob that is damaged concerns its job.
 
         Args:
-            command: What to do.
-            machine: Whose command it is.
             now_s: Time of the step it came of.
             offset_s: Between the board's time and ours.
         """

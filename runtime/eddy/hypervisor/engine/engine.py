@@ -30,18 +30,16 @@ from eddy.host.memory_tuning import pause_collection
 from eddy.hypervisor.cores.market_loop import PriceLoop
 from eddy.hypervisor.engine.board_events import BoardEvents
 from eddy.hypervisor.engine.commands import Commands
-from eddy.hypervisor.engine.lag_writer import LagWriter
 from eddy.hypervisor.engine.lease_keeper import LeaseKeeper
 from eddy.hypervisor.engine.output_writer import OutputWriter, Spawn, run_inline
 from eddy.hypervisor.engine.recovery import RecoveryResult, recover
 from eddy.hypervisor.engine.session_keeper import SessionKeeper
 from eddy.hypervisor.engine.status import slot_statuses
 from eddy.hypervisor.engine.step_commits import StepCommits
-from eddy.hypervisor.engine.time_accounts import TimeAccounts
+from eddy.hypervisor.engine.time_accounts import LagWriter, TimeAccounts
 from eddy.hypervisor.forecast.estimator_feed import EstimatorFeed
-from eddy.hypervisor.intake.admission import Admission
 from eddy.hypervisor.intake.admission_hold import AdmissionHold
-from eddy.hypervisor.intake.application_jobs import ApplicationJobs
+from eddy.hypervisor.intake.application_jobs import Admission, ApplicationJobs
 from eddy.hypervisor.intake.array_hold import ArrayHold
 from eddy.hypervisor.intake.core_partition import SharedClusterPlans
 from eddy.hypervisor.intake.dependency_hold import DependencyHold
@@ -55,7 +53,7 @@ from eddy.hypervisor.jobs.buffers import JobBuffers
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.work import BoardWork, JobKind
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.slots.tenant_memory import MOST_PART, TenantMemory
+from eddy.hypervisor.slots.tenant_memory import MAX_PART, TenantMemory
 from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
@@ -114,13 +112,10 @@ class Engine:
     """One board's jobs. It belongs to one thread; other threads put into its `intake` what they want of it.
 
     Args:
-        board: The board.
         policy: Who gets which slot.
-        store: What survives a crash.
         applications: By name.
         modules: Manifests by name.
         constants: What packages ship for constant buffers, by (application, buffer).
-        kernels: Compiles kernel jobs.
         gpu_policy: Which kernel job gets which slot of the `gpu` pool; first come, first served by default.
         kinds: Further kinds of jobs, asked for what they take before applications and kernels.
         spawn: Who waits for the disk; whoever calls `step` by default.
@@ -148,16 +143,14 @@ class Engine:
         awaken: Callable[[], None] = lambda: None,
         price: PriceLoop | None = None,
         allow_unchecked: bool = False,
-        memory_part: float = MOST_PART,
+        memory_part: float = MAX_PART,
         pooled: bool = False,
         standing: Standing = never,
         lease_rules: LeaseRules = LeaseRules(),  # noqa: B008 - frozen
     ) -> None:
         self.board, self.store, self.price = board, store, price
         self._admitted = ModuleGate(standing, allow_unchecked)
-        self.tenant_memory = TenantMemory(
-            memory_part, lambda: pooled or sum(not each.admin for each in store.tenants.all()) > 1
-        )
+        self.tenant_memory = TenantMemory(memory_part, (lambda: True) if pooled else store.tenants.has_several)
         lags = LagWriter(store, store.tenants.is_removed)
         if price is not None:
             price.restore(store.epochs.all(), lags.read_lags())
@@ -174,7 +167,8 @@ class Engine:
         self.buffers = JobBuffers(board)
         self.events = BoardEvents(board)
         self.status: tuple[SlotStatus, ...] = ()
-        self._computes = True
+        self.computes_results = True
+        """Whether the board computes what it is asked for; True before the first `start`."""
         self.description: BoardDescription
         self.machine: Machine
         self.preparing = PreparationHold(board)
@@ -238,7 +232,8 @@ class Engine:
         intake = self.intake
         self.description, self.machine = description, found.machine
         self.estimates.start(found.machine)
-        self._computes = description.computes
+        self.computes_results = description.computes
+        intake.uncomputed = frozenset(each.kind for each in intake.kinds if not description.computes_kind(each.kind))
         self.events.resume(found.clock)
         drained = {index: slot.drained for index, slot in self.machine.slots.items() if slot.drained}
         intake.add_recovered(found.known, found.work, drained)
@@ -259,15 +254,6 @@ class Engine:
     def slots(self) -> Collection[int]:
         """Slots that jobs are given."""
         return self.machine.slots
-
-    def computes_kind(self, kind: str) -> bool:
-        """Whether the board computes what jobs of a kind ask for; True before the first `start`."""
-        return self.computes_results or self.description.computes_kind(kind)
-
-    @property
-    def computes_results(self) -> bool:
-        """Whether the board computes what it is asked for; True before the first `start`."""
-        return self._computes
 
     def probe(self) -> None:
         """See whether the board answers, and how it stands with what jobs wait for; no board time passes.

@@ -1,8 +1,10 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""One worker thread turns the engine, step after step, and recovers it when board or store were away."""
+"""One worker thread turns the engine, step after step, and recovers it when board or store were away;
+its steps give way to those who submit."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -14,12 +16,36 @@ import anyio.to_thread
 from eddy.core.errors import BoardUnreachable, StorageFailed
 from eddy.core.faults import Fault
 from eddy.hypervisor.engine.board_events import BoardRestarted
-from eddy.hypervisor.engine.cpu_throttle import CpuThrottle
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.engine.job_subscriptions import JobSubscriptions
+from eddy.hypervisor.engine.status import stall
 from eddy.hypervisor.intake.preparation_hold import LOOK_S
-from eddy.hypervisor.machine.stalls import stall
 from eddy.store import Store
+
+CROWD_SHARE = 0.5
+"""Of a processor, for steps, while submissions wait."""
+MAX_STEP_S = 0.02
+"""Processor seconds that may be saved up: steps that had to wait catch up, but not for long."""
+
+
+class CpuThrottle:
+    """What steps may take at this moment: a bucket of processor time that fills at their share.
+
+    Args:
+        clock: Wall seconds that only grow.
+    """
+
+    def __init__(self, share: float = CROWD_SHARE, clock: Callable[[], float] = time.monotonic) -> None:
+        self._share, self._clock = share, clock
+        self._left_s, self._at_s = MAX_STEP_S, clock()
+
+    def throttle_s(self, took_s: float) -> float:
+        """Wall seconds to wait after a step that took so many processor seconds, while somebody else waits."""
+        now_s = self._clock()
+        self._left_s = min(MAX_STEP_S, self._left_s + (now_s - self._at_s) * self._share) - took_s
+        self._at_s = now_s
+        return max(0.0, -self._left_s / self._share)
+
 
 PROBE_S = 2.0
 """Wall seconds between two looks at a board that has nothing to do."""
@@ -47,7 +73,7 @@ class BoardWatch:
 
 FIRST_S = 1e-3
 """Board seconds of the first wait."""
-LEAST_S, MOST_S = 1e-6, 1e6
+MIN_QUANTUM_S, MAX_QUANTUM_S = 1e-6, 1e6
 WANTED_S, LONG_S = 0.03, 0.05
 """Wall seconds a wait without events should take, and how many are too many: long enough to cost nothing, short enough
 that a request does not wait for it."""
@@ -76,10 +102,10 @@ class Quantum:
         if passed_s <= 0:
             return
         if took_s > LONG_S:
-            self.at_s = max(self.at_s / 2, LEAST_S)
+            self.at_s = max(self.at_s / 2, MIN_QUANTUM_S)
         else:
-            wanted_s = passed_s * WANTED_S / took_s if took_s > 0 else MOST_S
-            self.at_s = max(self.at_s, min(self.at_s * 2, wanted_s, MOST_S))
+            wanted_s = passed_s * WANTED_S / took_s if took_s > 0 else MAX_QUANTUM_S
+            self.at_s = max(self.at_s, min(self.at_s * 2, wanted_s, MAX_QUANTUM_S))
 
 
 T = TypeVar("T")
@@ -100,13 +126,13 @@ class EngineWorker:
 
     Args:
         engine: The engine; every call to its board is made from one worker thread at a time.
-        store: The engine's.
         followers: Told of what happened to jobs.
         crowded: Whether steps are to give way; asked from any thread.
 
     Attributes:
         ready: Set once the engine has recovered from store and board.
         watch: Whether the board answers.
+        wake: There is something to do.
     """
 
     def __init__(self, engine: Engine, store: Store, followers: JobSubscriptions, crowded: Callable[[], bool]) -> None:
@@ -114,14 +140,11 @@ class EngineWorker:
         self._engine, self._store, self._followers = engine, store, followers
         self._crowded, self._giving_way = crowded, CpuThrottle()
         self._limiter = anyio.CapacityLimiter(1)
-        self._wake = anyio.Event()
+        self._woken = asyncio.Event()
+        self.wake: Callable[[], None] = self._woken.set
         self._quantum = Quantum()
         self._stalled = "", 0.0
         """What the log was last told of jobs that get no slot, and until when that is enough."""
-
-    def wake(self) -> None:
-        """There is something to do."""
-        self._wake.set()
 
     async def request(self, put: Callable[..., T], *arguments: object) -> T:
         """Put a request into the engine's inbox, once it takes any, and have it looked at.
@@ -192,8 +215,9 @@ class EngineWorker:
         while self._engine.is_idle:
             woken = False
             with anyio.move_on_after(LOOK_S if self._engine.preparing.waiting else PROBE_S):
-                await self._wake.wait()
-                self._wake, woken = anyio.Event(), True
+                await self._woken.wait()
+                self._woken.clear()
+                woken = True
             if not woken:
                 await self.on_board(self._engine.probe)
                 await anyio.to_thread.run_sync(self._store.probe)

@@ -90,7 +90,6 @@ class EventFanout:
 
     Args:
         followers: Told when something has happened.
-        store: Has the log.
         words: What followers are handed of some events.
         beat: What they are handed when nothing happens.
         silence_s: After so many wall seconds of silence.

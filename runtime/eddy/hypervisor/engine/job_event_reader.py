@@ -67,8 +67,6 @@ class JobEventReader:
         """A job as it is once it is good, or when the time is over.
 
         Args:
-            tenant: Whose.
-            job: Its id.
             good: Whether it is what was waited for.
             timeout_s: Wall seconds.
             ending: Once set, nobody waits any longer.

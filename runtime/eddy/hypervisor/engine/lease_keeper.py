@@ -39,7 +39,7 @@ LOOK_S = 0.25
 """Wall seconds between two looks at who ends and who is next."""
 DRIVING_S = 1.0
 """Wall seconds after a holder's last access for which the board's time goes on, though no job runs."""
-LEAST_PACE_S = 2e-3
+MIN_PACE_S = 2e-3
 """Wall seconds that a step takes at least while holders alone are at work."""
 MARGIN_S = 120.0
 """Seconds beyond the bound on silence after which the board closes a slot by itself, where nobody else did."""
@@ -119,7 +119,6 @@ class LeaseKeeper:
         """Have a lease end later, or one that waits be asked for longer.
 
         Args:
-            name: Its id.
             more_s: Wall seconds.
             check: Raises where it may not last so long in all.
 
@@ -195,11 +194,11 @@ class LeaseKeeper:
         if busy or not self.is_driving:
             self._paced_s = None
             return quantum_s
-        passed_s = LEAST_PACE_S if self._paced_s is None else time.monotonic() - self._paced_s
-        if passed_s < LEAST_PACE_S:
-            time.sleep(LEAST_PACE_S - passed_s)
+        passed_s = MIN_PACE_S if self._paced_s is None else time.monotonic() - self._paced_s
+        if passed_s < MIN_PACE_S:
+            time.sleep(MIN_PACE_S - passed_s)
         self._paced_s = time.monotonic()
-        return min(quantum_s, max(passed_s, LEAST_PACE_S))
+        return min(quantum_s, max(passed_s, MIN_PACE_S))
 
     # The engine's thread ------------------------------------------------------------------------------------------
 

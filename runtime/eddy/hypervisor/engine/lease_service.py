@@ -27,7 +27,7 @@ from eddy.policy.lease.first_come import LeaseView, expected_begin_s, queue_orde
 
 END_S = 5.0
 """Wall seconds for which a request that releases a lease waits for its end."""
-MOST_PIECE_BYTES = 1 << 20
+MAX_PIECE_BYTES = 1 << 20
 """Bytes of memory that one request moves."""
 T = TypeVar("T")
 
@@ -51,7 +51,6 @@ class LeaseService:
     """Leases, for the event loop.
 
     Args:
-        engine: Has them.
         worker: Turns it; what is done on the board is done in its thread.
     """
 
@@ -190,7 +189,6 @@ class LeaseService:
         """Load a slot of a lease with an image of its holder's own; what was started in it ends.
 
         Args:
-            name: Of the lease.
             image: The image's manifest, which says for which slot it is.
             read: Reads its `.bit` file, once it is known that the slot takes one.
             wait_s: Wall seconds to wait for its end.
@@ -315,10 +313,10 @@ class LeaseService:
 
     def _range(self, live: LiveLease, offset: int, size: int) -> Buffer:
         most = live.record.options.memory_bytes
-        if not (offset >= 0 and 0 <= size <= MOST_PIECE_BYTES and offset + size <= most):
+        if not (offset >= 0 and 0 <= size <= MAX_PIECE_BYTES and offset + size <= most):
             asked, held = format_bytes(size), format_bytes(most)
             message = f"{asked} at {offset} are not in the lease's {held}, or too much at once."
-            allowed = f"0..{most}, {format_bytes(MOST_PIECE_BYTES)} at once"
+            allowed = f"0..{most}, {format_bytes(MAX_PIECE_BYTES)} at once"
             raise InvalidRequest(message, field="offset", allowed=allowed)
         self._used(live)
         live.bytes_moved += size

@@ -35,11 +35,11 @@ from eddy.hypervisor.forecast.job_standing import JobAlone, JobStanding
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.trial import JobTrial
 from eddy.hypervisor.intake.compilations import Compilations
+from eddy.hypervisor.intake.intake import SubmissionQueue
 from eddy.hypervisor.intake.kernels import KernelPlanner
-from eddy.hypervisor.intake.submission_queue import SubmissionQueue
 from eddy.hypervisor.jobs.job_spec import JobSpec
 from eddy.hypervisor.jobs.work import JobKind, Work
-from eddy.hypervisor.slots.tenant_memory import MOST_PART
+from eddy.hypervisor.slots.tenant_memory import MAX_PART
 from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.views.view import DispatchPolicy
@@ -89,7 +89,7 @@ class Hypervisor:
         price: PriceLoop | None = None,
         kinds: Sequence[JobKind] = (),
         allow_unchecked: bool = False,
-        memory_part: float = MOST_PART,
+        memory_part: float = MAX_PART,
         pooled: bool = False,
         standing: Standing = never,
         lease_rules: LeaseRules = LeaseRules(),  # noqa: B008 - frozen

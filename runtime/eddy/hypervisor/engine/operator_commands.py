@@ -22,7 +22,6 @@ class OperatorCommands:
 
     Args:
         engine: It makes changes durable, and its next step takes them.
-        worker: Turns it.
     """
 
     def __init__(self, engine: Engine, worker: EngineWorker) -> None:
@@ -32,7 +31,6 @@ class OperatorCommands:
         """Give a slot to nobody any more, which survives a restart: what runs there ends, its job goes on elsewhere.
 
         Args:
-            slot: Which.
             because: Shown to operators; "" gives it to jobs again.
 
         Raises:

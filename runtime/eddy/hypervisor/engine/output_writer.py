@@ -21,7 +21,7 @@ from eddy.store.db.rows import ItemOutput, ResultRow
 from eddy.store.disk.files import DamagedFile
 
 _log = logging.getLogger(__name__)
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Bytes of outputs that may wait for the disk; the engine waits with more."""
 Ends = dict[tuple[int, str], int]
 """Where files end, in bytes, by job and output."""
@@ -51,8 +51,6 @@ class OutputWriter:
     """Outputs on their way to the disk, in order.
 
     Args:
-        store: Where.
-        spawn: Who does it.
         done: Called, from that thread, when something is there to be taken.
     """
 
@@ -77,7 +75,7 @@ class OutputWriter:
     def submit(self, results: Sequence[ItemOutput], message: Collected) -> None:
         """Have outputs on disk, then the message among what `take_finished` gives."""
         with self._changed:
-            while self._working and self._bytes > MOST_BYTES:
+            while self._working and self._bytes > MAX_BYTES:
                 self._changed.wait()
             self._waiting.append((tuple(results), message))
             self._bytes += sum(len(result.data) for result in results)
@@ -106,7 +104,6 @@ class OutputWriter:
         """A job has ended: what it left is committed. What of it is on its way counts for nothing, and goes.
 
         Args:
-            job: The job.
             loose: Outputs of it that came to the disk and are named by no row.
         """
         with self._changed:

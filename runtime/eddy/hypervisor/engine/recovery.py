@@ -135,7 +135,6 @@ def recover(
 
     Args:
         board: Slots that run for nobody are stopped on it.
-        images: That it holds.
         store: Jobs that cannot run any more end there.
         policies: By pool.
         kinds: They have been told what the board offers.
@@ -229,7 +228,6 @@ class _Jobs:
     """Recovers every job that has not ended.
 
     Args:
-        store: Where they are.
         kinds: They make their works.
         buffers: As the board has them.
         machine: Where those go that had begun.

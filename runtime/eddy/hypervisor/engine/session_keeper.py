@@ -55,7 +55,6 @@ class SessionKeeper:
         store: Keeps which sessions there are.
         buffers: The memory of jobs on the board.
         work: Of every job that has not ended.
-        planner: Knows the clusters.
         spawn: Who waits for the disk.
         awaken: Called, from the thread of `spawn`, when there is something to do again.
 
@@ -128,8 +127,6 @@ class SessionKeeper:
         """Feed a session; the next step takes it in.
 
         Args:
-            session: Which.
-            commands: A batch.
             known: Serial number of the last result that the client has.
 
         Raises:
@@ -210,7 +207,6 @@ class SessionKeeper:
 
         Args:
             ended: Jobs that ended in it.
-            machine: That made it.
             now_s: Its time.
         """
         for number in ended:

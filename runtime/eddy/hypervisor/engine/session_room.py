@@ -30,7 +30,6 @@ def choose_spill(sessions: Iterable[Session], only_of: str = "") -> Session | No
     """The session whose memory is to go: of those that rest and let it, the one that was not used for longest.
 
     Args:
-        sessions: Open ones.
         only_of: Of this tenant alone; "" for any.
     """
     able = [
@@ -48,7 +47,6 @@ class MemoryRoom:
     """Makes room, one session at a time.
 
     Args:
-        store: Where memory goes.
         spawn: Who waits for the disk.
         put: Into the keeper's inbox.
         keep: Writes a session's state down.

@@ -35,7 +35,6 @@ class Batch:
     """What a client sends to a session.
 
     Attributes:
-        commands: To be done.
         life: Of the answer the client had last; "" for none.
         known: Serial number of the last result it has.
         until: Command whose end is waited for; 0 for the next result, whichever.
@@ -74,9 +73,6 @@ class SessionService:
     """Sessions, for the event loop.
 
     Args:
-        engine: Has them.
-        worker: Turns it.
-        planner: Builds programs.
         compilations: Gives tenants' compilations their turns.
     """
 

@@ -32,7 +32,6 @@ class StepCommits:
     """Commits one transaction for each step that changed something.
 
     Args:
-        store: Where.
         intake: Has the work of the jobs, and what is stored of those that came.
         buffers: The memory that logs of jobs are read from.
         output_writer: Brings outputs to the disk, and waits for the disk.
@@ -94,8 +93,6 @@ class StepCommits:
         """Make durable what a step changed, and name the outputs that had come to the disk before it.
 
         Args:
-            outcome: Of the step.
-            machine: That made it.
             events: Which of them were dealt with, and the time.
         """
         if self._deferred is not None:

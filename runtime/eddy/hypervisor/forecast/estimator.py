@@ -191,7 +191,6 @@ class Estimator:
 
         Args:
             queue: As it was when the forecast was made.
-            made: That forecast.
             only: Which jobs; None for all.
         """
         places = {number: place for place, number in enumerate(made.order, start=1)}

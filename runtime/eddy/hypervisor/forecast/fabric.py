@@ -16,7 +16,7 @@ from eddy.policy.dispatch.views.job_view import JobView
 from eddy.policy.dispatch.views.jobs import Jobs
 from eddy.policy.dispatch.views.view import SlotView
 
-LEAST_LEFT = 0.05
+MIN_LEFT = 0.05
 """Part of an item that is left at least where it has taken longer already than items of its task do."""
 
 Seconds = Callable[[JobView], tuple[float, ...]]
@@ -51,9 +51,6 @@ class GivenSlot:
     """A slot that a task is given in a forecast.
 
     Attributes:
-        job: Its job.
-        task: Its id there.
-        slot: Which slot.
         at_s: Board time.
         load_s: Seconds of the load before it; 0 where its module is there.
     """
@@ -73,7 +70,6 @@ class SlotsAhead:
         now_s: Board time.
         jobs: As a policy would see them.
         slots: By index.
-        seconds: What items take.
         chunk: Most items that are done in a row without asking anybody, as a part of a batch.
         pipelined: Whether a task may work on items while its predecessor works on later ones.
         port_busy_s: Board time until which the configuration port is taken.
@@ -233,5 +229,5 @@ def slot_standing(view: SlotView, began_s: float | None, now_s: float, leaving: 
         takes_s = view.loads_in_s(view.module) if view.loading else item_s
         since_s = now_s if began_s is None else began_s
         slot.began_s, slot.items, slot.item_s = since_s, 1, item_s
-        slot.busy_until_s = max(since_s + takes_s, now_s + LEAST_LEFT * takes_s)
+        slot.busy_until_s = max(since_s + takes_s, now_s + MIN_LEFT * takes_s)
     return slot

@@ -20,7 +20,7 @@ from eddy.hypervisor.forecast.trial import JobTrial, try_job
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.machine import Machine
 
-LEAST_S = 0.5
+MIN_S = 0.5
 """Wall seconds for which an outlook is good at least."""
 PART = 20.0
 """An outlook is good for as many times what it took: all of them together take at most a twentieth of a core."""
@@ -134,7 +134,7 @@ class ForecastService:
         took_s = now_s - began_s
         for queue, made in found.parts:
             await self._on_board(estimator.watch, queue, made)
-        self._good_s = now_s + max(LEAST_S, PART * took_s)  # once nothing can fail any more: it is what is told then
+        self._good_s = now_s + max(MIN_S, PART * took_s)  # once nothing can fail any more: it is what is told then
         self._soon_s = now_s + max(SOON_S, SOON_PART * took_s)
         return found
 

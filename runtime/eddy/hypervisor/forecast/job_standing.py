@@ -28,7 +28,6 @@ class JobStanding:
 
     Attributes:
         at_s: Board time.
-        wait: What it waits for.
         would_help: What would be if one thing were different, the most that is saved first.
         estimate: Its start and end; None where that cannot be told.
     """
@@ -46,9 +45,7 @@ def describe_standing(machine: Machine, now_s: float, number: int, doing: str) -
     """How a job that has not ended stands; for the thread that steps the machine. What it answers is for any thread.
 
     Args:
-        machine: Whose.
         now_s: Board time.
-        number: The job.
         doing: What it waits for that keeps it out of the machine, for people; "" where nothing does.
     """
     job = machine.jobs.get(number)

@@ -26,8 +26,6 @@ class QueuePicture:
     """One pool of slots, its jobs and its policy.
 
     Attributes:
-        pool: Which.
-        policy: Decides about it.
         view: What the policy would see now, with jobs that wait for memory among the others.
         since_s: By slot: board time at which what it does began.
         leaving: Slots that are taken from their jobs at the next boundary.
@@ -79,7 +77,6 @@ def picture_queue(machine: Machine, pool: Pool, now_s: float) -> QueuePicture:
     """A pool's queue as it is now; for the thread that steps the machine.
 
     Args:
-        machine: Whose.
         pool: Which; the machine has it.
         now_s: Board time, not before the machine's last step.
     """

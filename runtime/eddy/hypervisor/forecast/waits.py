@@ -31,7 +31,6 @@ def maintenance_wait(window: str, begun: bool) -> WaitNow:
     """What a job waits for that is held back for a maintenance window.
 
     Args:
-        window: Its name.
         begun: Whether the job has been given a slot before.
     """
     over = f"maintenance window {window} is over (`eddy maintenance list`)"
@@ -46,9 +45,7 @@ def describe_wait(
     """Why a job waits. Of the queue it tells what is its tenant's alone: how many others wait is theirs.
 
     Args:
-        queue: It is in it.
         made: The forecast of that queue.
-        number: Its id.
         preempted: Whether its slots were taken from it.
         lacks_memory: Whether it was refused memory.
     """

@@ -39,11 +39,6 @@ def explore_what_ifs(queue: QueuePicture, job: int, seconds: Seconds) -> tuple[J
     """What is expected of a job, and what would be if one thing were different; the most that is saved comes first.
 
     What would not let it end either is left out.
-
-    Args:
-        queue: It is in it.
-        job: Which.
-        seconds: What items take.
     """
     now = _expected(queue, job, seconds)
     found = []

@@ -96,7 +96,6 @@ class AdmissionHold:
         is.
 
         Args:
-            messages: What came.
             known: Jobs that the machine has.
             now_s: Board time.
         """

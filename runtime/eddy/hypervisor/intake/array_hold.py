@@ -23,7 +23,6 @@ class ArrayHold:
     """Jobs that are held back for others of their array.
 
     Args:
-        numbers: How arrays are told.
         doing: Where it is said what a job waits for, by job.
 
     Attributes:

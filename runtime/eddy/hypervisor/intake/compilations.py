@@ -23,7 +23,6 @@ async def run_abandonable(call: Callable[..., T], *arguments: object, limiter: a
 
     Args:
         call: Work that heeds `eddy.gpu.compilation.abandon`.
-        arguments: Its arguments.
         limiter: Places for such work; this one's is free once the call has ended.
 
     Raises:

@@ -37,7 +37,6 @@ class PartitionedKernelWork:
     """A kernel over its ND-range, in slices of one core each; see `Work`.
 
     Attributes:
-        request: What was asked for.
         plans: What it became on each kind of cluster, the one on record first.
     """
 
@@ -144,11 +143,7 @@ def cluster_kinds(modules: Mapping[str, ModuleManifest]) -> dict[str, ClusterKin
 
 
 class SharedClusterPlans:
-    """Kernels share clusters core by core; see `KernelPlans`.
-
-    Args:
-        kernels: Compiles them.
-    """
+    """Kernels share clusters core by core; see `KernelPlans`."""
 
     def __init__(self, kernels: KernelPlanner) -> None:
         self._kernels = kernels

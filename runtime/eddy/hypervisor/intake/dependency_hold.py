@@ -73,7 +73,6 @@ class _Held:
     """A job that waits.
 
     Attributes:
-        arrival: Of it.
         left: What it still waits for.
     """
 
@@ -86,7 +85,6 @@ class DependencyHold:
 
     Args:
         jobs: Knows how the others ended.
-        numbers: How jobs are told.
         doing: Where it is said what a job waits for, by job.
 
     Attributes:
@@ -117,7 +115,6 @@ class DependencyHold:
         """Keep a job that has arrived, where it is to wait; answers whether.
 
         Args:
-            arrival: Of the job.
             now_s: Board time.
         """
         job = arrival.job
@@ -186,8 +183,6 @@ class DependencyHold:
         """Whether what a job wants of one that has ended is so; else it ends.
 
         Args:
-            job: Which waits.
-            each: What it wants.
             state: How the other one ended; None where nothing is known of it any more.
             now_s: Board time.
         """

@@ -1,18 +1,24 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 """What comes in from any thread: jobs, and requests about jobs, slots and policies.
 
-Each is durable before it is acknowledged; then it waits in the inbox, which the engine's next step empties.
+Each is durable before it is acknowledged; then it waits in the inbox, which the engine's next step empties. Submissions
+that wait at the same time are committed together: while one group is made durable, which takes a synchronisation of the
+disk, the next one gathers. So a lone one waits for nobody, and many at once share the transaction and the disk.
 """
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
 
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRecord, JobRequest
@@ -28,15 +34,20 @@ from eddy.store import Store
 from eddy.store.job_tables.submissions import Submission
 
 
+class EngineTime(Protocol):
+    """What tells board time."""
+
+    @property
+    def now_s(self) -> float:
+        """As last seen."""
+
+
 class IntakeEngine(Protocol):
     """What is asked of the engine that takes in what came."""
 
     @property
-    def now_s(self) -> float:
-        """Board time as last seen."""
-
-    def computes_kind(self, kind: str) -> bool:
-        """Whether the board computes what jobs of a kind ask for."""
+    def events(self) -> EngineTime:
+        """Whose time it is."""
 
     @property
     def slots(self) -> Collection[int]:
@@ -77,8 +88,6 @@ class Intake:
     `take_inputs`.
 
     Args:
-        store: What survives a crash.
-        kinds: Of jobs.
         policies: Who gives slots to jobs, by pool.
         running: Who takes in what came.
         price: Who shares the cores of clusters between tenants; None where kernels take whole slots.
@@ -87,6 +96,7 @@ class Intake:
     Attributes:
         work: Of every job that has not ended.
         drained: By slot that is drained, or is to be in the next step: why.
+        uncomputed: Kinds of jobs whose outputs the board does not compute, as far as is known.
         accepted: What is on disk of jobs that came: where their first step changes nothing, nothing is written.
     """
 
@@ -103,6 +113,7 @@ class Intake:
         self._kinds = {each.kind: each for each in kinds}
         self.work: dict[int, BoardWork] = {}
         self.drained: dict[int, str] = {}
+        self.uncomputed: frozenset[str] = frozenset()
         self.accepted: dict[int, JobRecord] = {}
         self._store, self._running, self._memory = store, running, memory
         self._inbox: deque[m.Input] = deque()
@@ -208,7 +219,7 @@ class Intake:
             return self._kept_as(work)
 
         with self._arrival_lock:
-            outcomes = self._store.submissions.write_jobs(submissions, self._running.now_s, check)
+            outcomes = self._store.submissions.write_jobs(submissions, self._running.events.now_s, check)
             for submission, outcome in zip(submissions, outcomes, strict=True):
                 if not isinstance(outcome, Exception) and outcome[1]:
                     self._arrived(made[id(submission)], outcome[0])
@@ -241,7 +252,7 @@ class Intake:
 
         with self._arrival_lock:
             with _asked_together(requests):
-                records, new = self._store.arrays.write(submissions, self._running.now_s, check)
+                records, new = self._store.arrays.write(submissions, self._running.events.now_s, check)
             for place, record in enumerate(records if new else ()):
                 work = made[place]
                 assert work is not None
@@ -265,7 +276,7 @@ class Intake:
     def _kept_as(self, work: Work) -> Submission:
         """A job as the store keeps it, on this board."""
         made = work.submission()
-        return made if self._running.computes_kind(made.request.kind) else dataclasses.replace(made, computed=False)
+        return dataclasses.replace(made, computed=False) if made.request.kind in self.uncomputed else made
 
     def _arrived(self, work: Work, record: JobRecord) -> None:
         self.work[record.id], self.accepted[record.id] = work, record
@@ -348,8 +359,6 @@ class Intake:
         """Have another policy decide about a pool's slots, from the next step on.
 
         Args:
-            pool: Which.
-            policy: The policy.
             kept: Name and value that the store remembers it by (`Store.remember`); None for this process only. Of two
                 requests, the one that is in force is the one that is remembered.
         """
@@ -374,3 +383,75 @@ class Intake:
     def _settle(self, kept: tuple[str, str] | None) -> None:
         if kept is not None:
             self._store.database.settle()
+
+
+MAX_GROUP = 256
+"""Submissions of one group."""
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+class SubmissionQueue(Generic[Asked, Answer]):
+    """Gathers what waits and lets it in, group by group, in order.
+
+    Args:
+        let_in: Deals with a group, in a thread of its own; answers for each what came of it, or what it is to raise.
+        done: Called in the event loop after every group.
+    """
+
+    def __init__(
+        self, let_in: Callable[[Sequence[Asked]], Sequence[Answer | Exception]], done: Callable[[], None]
+    ) -> None:
+        self._let_in, self._done = let_in, done
+        self._waiting: list[tuple[Asked, asyncio.Future[Answer]]] = []
+        self._porter: asyncio.Task[None] | None = None
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits; from any thread."""
+        return self._porter is not None
+
+    async def put(self, asked: Asked) -> Answer:
+        """Wait for the next group.
+
+        Raises:
+            Exception: What `let_in` answered for it.
+        """
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((asked, future))
+        if self._porter is None:
+            self._porter = asyncio.create_task(self._open())
+        return await future
+
+    async def _open(self) -> None:
+        """Let in group after group until nobody waits."""
+        self._limiter = self._limiter or anyio.CapacityLimiter(1)
+        try:
+            while self._waiting:
+                group, self._waiting = self._waiting[:MAX_GROUP], self._waiting[MAX_GROUP:]
+                await self._deal_with(group, self._limiter)
+        finally:
+            self._porter = None
+
+    async def _deal_with(
+        self, group: Sequence[tuple[Asked, asyncio.Future[Answer]]], limiter: anyio.CapacityLimiter
+    ) -> None:
+        answers: Sequence[Answer | Exception]
+        try:
+            answers = await anyio.to_thread.run_sync(self._let_in, [asked for asked, _ in group], limiter=limiter)
+        except Exception as failure:
+            answers = [failure] * len(group)
+        for (_, future), answer in zip(group, answers, strict=True):
+            _settle(future, answer)
+        self._done()
+
+
+def _settle(future: asyncio.Future[Answer], answer: Answer | Exception) -> None:
+    if future.done():  # whoever asked is gone
+        return
+    if isinstance(answer, Exception):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)

@@ -16,7 +16,7 @@ from eddy.core.applications import Application
 from eddy.core.errors import NotFound
 from eddy.core.records import KERNEL, JobRecord, JobRequest, KernelRecord
 from eddy.core.slots import Pool
-from eddy.hypervisor.intake.admission import Admission
+from eddy.hypervisor.intake.application_jobs import Admission
 from eddy.hypervisor.intake.kernels import KernelPlanner, available
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM, Content
@@ -34,10 +34,6 @@ class KernelWork:
     """A kernel over its ND-range; see `Work`.
 
     Slices update one region in place, so they count only as long as the region is there.
-
-    Attributes:
-        request: What was asked for.
-        plan: What it became.
     """
 
     request: JobRequest
@@ -112,11 +108,7 @@ class KernelPlans(Protocol):
 
 
 class WholeClusterPlans:
-    """Each kernel has a whole cluster; see `KernelPlans`.
-
-    Args:
-        kernels: Compiles them.
-    """
+    """Each kernel has a whole cluster; see `KernelPlans`."""
 
     def __init__(self, kernels: KernelPlanner) -> None:
         self._kernels = kernels
@@ -135,7 +127,6 @@ class KernelJobs:
 
     Args:
         kernels: Told what the board has.
-        plans: Makes the works.
         admission: Checks what they have like any other job.
         modules: Manifests by name.
     """

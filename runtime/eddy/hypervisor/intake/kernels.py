@@ -8,6 +8,7 @@ run again while the region is there; where it is lost, the kernel restarts from 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from eddy.core.errors import CompilationFailed, Conflict, InvalidRequest, NotFou
 from eddy.core.profiles import ClusterBounds
 from eddy.core.records import JobRequest, KernelOutput, KernelRecord
 from eddy.core.units import format_bytes
+from eddy.gpu.compilation import library
 from eddy.gpu.compilation.build import build
 from eddy.gpu.compilation.compiler import Compiler
+from eddy.gpu.compilation.toolchain import CompilerMissing
 from eddy.gpu.launches.packed_arguments import Extent
 from eddy.gpu.launches.packing import Packing
 from eddy.gpu.launches.request import Buffer as ArrayArgument
@@ -28,10 +31,36 @@ from eddy.gpu.programs.log import MAX_LOG_BYTES as MAX_LOG_BYTES
 from eddy.gpu.programs.ndrange import arrange_ndrange
 from eddy.gpu.programs.program import Program
 from eddy.gpu.programs.shape import ClusterShape
-from eddy.hypervisor.intake.kept_programs import load_program
 from eddy.hypervisor.jobs.plan import Plan
 from eddy.packages.modules import ModuleKind, ModuleManifest, no_check
 from eddy.store import Store
+
+PROGRAMS = 16
+"""Programs remembered; a few tens of kilobytes each."""
+
+
+def load_program(text: str) -> Program | None:
+    """A program as it was kept; None where it was made with another compiler or library, or cannot be read.
+
+    Where there is no compiler now, nothing can be made again, and any that can be read will do.
+    """
+    program = _read(text)
+    if program is None:
+        return None
+    try:
+        return program if program.made_by == library.digest(program.fpu) else None
+    except CompilerMissing:
+        return program
+
+
+@functools.lru_cache(maxsize=PROGRAMS)
+def _read(text: str) -> Program | None:
+    """The same text gives the same program while it is remembered: thousands of jobs may run one kernel."""
+    try:
+        return Program.from_json(text)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        return None
+
 
 REGION = "region"
 """Name of a kernel job's one buffer."""
@@ -62,7 +91,6 @@ class KernelPlanner:
     Args:
         modules: Manifests by name.
         compiler: With which kernels are compiled.
-        limits: Bounds.
 
     Attributes:
         available: Modules with an image for some slot of the `gpu` pool.
@@ -96,7 +124,6 @@ class KernelPlanner:
         """What a kind of cluster can do at most.
 
         Args:
-            module: Which.
             memory_bytes_per_s: Of the board's memory; 0 where that is not known.
 
         Raises:
@@ -137,8 +164,6 @@ class KernelPlanner:
         It is compiled twice where there are clusters without units for floating point.
 
         Args:
-            request: What is asked for.
-            store: For its blobs.
             region: Begins the name of each plan's one buffer.
 
         Raises:
@@ -184,7 +209,6 @@ class KernelPlanner:
         twice where there are clusters without units for floating point, and it needs that. Takes up to seconds.
 
         Args:
-            tenant: For whom.
             request: Of which only the source, and how it is built, matter.
 
         Raises:
@@ -351,7 +375,6 @@ def slice_groups(groups: int, places: int, limits: KernelLimits) -> int:
     Args:
         groups: Work-groups in all.
         places: How many the cluster runs side by side.
-        limits: Bounds.
     """
     least = max(-(-groups // limits.slices), limits.waves * places)
     return min(groups, -(-least // places) * places)

@@ -22,7 +22,6 @@ class ModuleGate:
     Any thread may ask `refusal_reason`; the rest is called by the engine's.
 
     Args:
-        standing: Reads the records.
         everything: Whether jobs are given modules without a check, too.
     """
 

@@ -32,7 +32,6 @@ class PreparationHold:
     """What waits for the board's preparations.
 
     Args:
-        board: Whose.
         now_s: Wall clock.
 
     Attributes:

@@ -13,8 +13,6 @@ class BoundKernel:
     """A kernel that is bound to a cluster.
 
     Attributes:
-        slot: Which.
-        module: What the cluster is.
         variant: The kernel on it.
         issued, done: Work-groups given out, and done; those given out come in order.
         back: Ranges that were given out and did not start: first and count.

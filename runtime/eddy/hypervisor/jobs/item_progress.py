@@ -11,7 +11,6 @@ class ItemProgress:
 
     Args:
         tasks: How many tasks there are.
-        batch: How many items.
 
     Attributes:
         done: By task, its finished items, always the first ones.

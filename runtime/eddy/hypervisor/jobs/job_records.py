@@ -75,9 +75,6 @@ def restore_job(spec: JobSpec, graph: Graph, record: JobRecord, snapshot: Mappin
     """A job as it was when its record and snapshot were written.
 
     Args:
-        spec: What it is.
-        graph: Its application's edges.
-        record: What had happened.
         snapshot: As `snapshot_of` gave it; empty for a job that was only accepted.
         has_memory: Whether all its buffers are still there. If not, every task restarts after the last item
             whose results are committed, because what lies between tasks is gone; and a kernel restarts from

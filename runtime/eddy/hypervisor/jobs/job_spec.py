@@ -67,8 +67,6 @@ class JobSpec:
 
     Attributes:
         id: Unique, lower is older.
-        tenant: Whose it is.
-        application: What it runs.
         batch: Number of items.
         priority: One of `eddy.core.jobs.PRIORITIES`.
         arrival_s: Board time of acceptance.

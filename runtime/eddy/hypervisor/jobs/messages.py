@@ -194,7 +194,6 @@ class AdmitModules:
     """Jobs may be given a module from now on: its check is on record since the machine was made.
 
     Attributes:
-        module: Its name.
         images: By slot.
         scrubs: Whether it may serve another tenant without a load, once the board has scrubbed it.
     """

@@ -23,7 +23,6 @@ class Plan:
     """A kernel job that can run.
 
     Attributes:
-        request: What was asked for.
         program: What it was compiled to.
         packing: How it lies in its region.
         record: What it is, for the job's record.

@@ -43,8 +43,6 @@ class MachineSlot:
         tenant: Whom it serves or served last.
         phase: See `Phase`.
         job: Job that holds it. None while `LOADING`: a load that nobody waits for any more.
-        task: Task of that job.
-        item: Item that runs.
         leaving: Why it is taken from its job at the next boundary; None where it stays.
         stopping: A `StopItem` is out; what it holds is not trusted afterwards.
         faulted: It was closed after a fault; for people, a load mends it.
@@ -60,7 +58,6 @@ class MachineSlot:
         scrubs: What is resident may serve another tenant without a load.
         drained: Why nothing new is placed here, for people; "" where it is.
         leased: The lease that holds it; "" for none. It is withheld from jobs then.
-        lease_tenant: Whose lease that is.
         meter: Whose its time is.
     """
 

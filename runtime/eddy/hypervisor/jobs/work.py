@@ -33,7 +33,6 @@ class BoardOffer:
     """What a board has for jobs.
 
     Attributes:
-        arena_bytes: Of its memory.
         pipeline: Modules with an image for some slot of the `pipeline` pool.
         gpu: Modules with an image for some slot of the `gpu` pool.
         gpu_slots: For how many slots of it, by module.
@@ -50,12 +49,7 @@ class BoardOffer:
 
 
 class JobMemory:
-    """The buffers of one job.
-
-    Args:
-        buffers: Those of all.
-        job: Whose.
-    """
+    """The buffers of one job."""
 
     def __init__(self, buffers: JobBuffers, job: int) -> None:
         self._buffers, self._job = buffers, job
@@ -97,12 +91,7 @@ class BoardWork(Protocol):
         """What the job has printed, once it has ended; b"" for nothing."""
 
     def explain(self, event: BoardEvent, module: str) -> str:
-        """Why an item failed, in words; "" where the board's own words are all there is.
-
-        Args:
-            event: Its end.
-            module: What it ran on.
-        """
+        """Why an item failed, in words; "" where the board's own words are all there is."""
 
 
 class Work(BoardWork, Protocol):

@@ -15,7 +15,7 @@ from eddy.hypervisor.jobs.buffers import Content, Pieces
 from eddy.hypervisor.jobs.work import Fetch, JobMemory
 
 _LEASES = 1 << 60
-MOST_LEASES = (1 << 60) - 1
+MAX_LEASES = (1 << 60) - 1
 """Leases that a store counts."""
 
 
@@ -26,7 +26,7 @@ def lease_job(lease: int) -> int:
 
 def lease_of(job: int) -> int | None:
     """The lease that a job is; None for any other."""
-    return job - _LEASES if _LEASES < job <= _LEASES + MOST_LEASES else None
+    return job - _LEASES if _LEASES < job <= _LEASES + MAX_LEASES else None
 
 
 def item_of(record: LeaseRecord, slot: int) -> str:
@@ -39,7 +39,6 @@ class LiveLease:
     """What is known of an open lease.
 
     Attributes:
-        record: As it is kept.
         used_s: When its holder was last heard of, by a clock that never jumps.
         wanted: By slot, what it is to be loaded with.
         images: By slot, the image of the holder's own that this is; none where it is the board's image of the module.
@@ -94,8 +93,6 @@ class LiveLease:
         """As it is shown.
 
         Args:
-            position: In the queue.
-            address: Of its memory.
             modules: What its slots hold.
             now_s: By the clock of `used_s`.
         """

@@ -20,11 +20,7 @@ from eddy.hypervisor.slots.machine_state import MachineState
 
 
 class ClosingCalendar:
-    """Holds back jobs that could not end before their pool closes.
-
-    Args:
-        state: The machine's.
-    """
+    """Holds back jobs that could not end before their pool closes."""
 
     def __init__(self, state: MachineState) -> None:
         self.state = state

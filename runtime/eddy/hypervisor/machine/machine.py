@@ -68,9 +68,8 @@ from eddy.hypervisor.jobs.messages import (
     Wake,
 )
 from eddy.hypervisor.jobs.slot import MachineSlot, Phase
+from eddy.hypervisor.machine.board_reports import ItemReportHandler, LoadReportHandler
 from eddy.hypervisor.machine.calendar import ClosingCalendar
-from eddy.hypervisor.machine.item_reports import ItemReportHandler
-from eddy.hypervisor.machine.load_reports import LoadReportHandler
 from eddy.hypervisor.machine.policy_driver import PolicyDriver
 from eddy.hypervisor.machine.request_handler import RequestHandler
 from eddy.hypervisor.machine.slot_drainer import SlotDrainer
@@ -85,9 +84,6 @@ from eddy.policy.dispatch.views.view import DispatchPolicy, DispatchView
 
 class InputHandler:
     """Processes what happened, one input after the other.
-
-    Args:
-        state: Where.
 
     Attributes:
         leases: Withholds slots for persons.

@@ -32,8 +32,6 @@ class RequestHandler:
     """Takes in arrivals and cancellations, what became of a job's memory, and what the operator asks for.
 
     Args:
-        state: Where.
-        draining: Drains slots.
         calendar: Holds back jobs for maintenance windows.
     """
 

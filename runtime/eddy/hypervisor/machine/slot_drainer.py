@@ -40,11 +40,7 @@ SURELY_THE_SLOT = frozenset({Cause.CLOCK_LOST, Cause.CONFIGURATION_ERROR, Cause.
 
 
 class SlotDrainer:
-    """Drains and undrains slots, on request or on suspicion.
-
-    Args:
-        state: The machine's.
-    """
+    """Drains and undrains slots, on request or on suspicion."""
 
     def __init__(self, state: MachineState) -> None:
         self.state = state

@@ -14,11 +14,7 @@ from eddy.hypervisor.slots.machine_state import MachineState
 
 
 class SlotLeases:
-    """Withholds slots, loads them, and gives them back.
-
-    Args:
-        state: The machine's.
-    """
+    """Withholds slots, loads them, and gives them back."""
 
     def __init__(self, state: MachineState) -> None:
         self.state = state

@@ -116,7 +116,6 @@ def board_offer(
     """What a board has for jobs.
 
     Args:
-        description: What the board is.
         images: That it may load for them.
         refused: Modules that it has, and that are given to none: their builds have no check on record.
         why: Why one of these is given to none, as it is when it is asked.

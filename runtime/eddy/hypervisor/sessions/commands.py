@@ -41,7 +41,7 @@ MAX_NUMBER = (1 << 40) - 1
 MAX_PATTERN = 128
 _PROGRAM = re.compile(r"[0-9a-f]{32}\Z")
 _NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z")
-MOST_CORES = 64
+MAX_CORES = 64
 """Cores that a started image may think it has."""
 
 
@@ -50,8 +50,6 @@ class Box:
     """Bytes of a buffer: a range, or rows and slices of one.
 
     Attributes:
-        buffer: Which.
-        offset: Of the first byte.
         shape: Bytes of a row, rows, slices.
         pitch: Bytes from row to row, and from slice to slice.
     """
@@ -87,8 +85,6 @@ class Create:
     """A buffer, named by the client.
 
     Attributes:
-        buffer: Its name.
-        bytes: Its size.
         at: Where it begins in the session's memory, which is at `REGION_BASE` for kernels; None for anywhere.
     """
 
@@ -140,8 +136,6 @@ class BufferArgument:
     """A buffer, from an offset on, as a kernel's argument.
 
     Attributes:
-        buffer: Which.
-        offset: Of its first byte.
         texels: How it is an image; None where it is none.
     """
 
@@ -170,8 +164,6 @@ class StartCommand:
     """Machine code that lies in a buffer, run as it is.
 
     Attributes:
-        buffer: Where it lies.
-        offset: Of its first instruction.
         argument: The address it is given.
         module: The kind of cluster it was built for.
         cores: How many cores it is to think there are; as many as are free run it.
@@ -206,8 +198,6 @@ class Command:
     """A command of a session.
 
     Attributes:
-        number: The client's.
-        body: What it does.
         after: Commands that must have succeeded.
     """
 
@@ -341,7 +331,7 @@ class _Reader:
         if not isinstance(module, str) or not _NAME.match(module):
             raise _wrong("module", "the kind of cluster that the image is for")
         offset = self._whole("offset", 0, 1 << 30, 0)
-        return StartCommand(self._whole("buffer", 1), offset, argument, module, self._whole("cores", 1, MOST_CORES))
+        return StartCommand(self._whole("buffer", 1), offset, argument, module, self._whole("cores", 1, MAX_CORES))
 
     def _marker(self, _: memoryview) -> Body:
         return Marker(barrier=False)

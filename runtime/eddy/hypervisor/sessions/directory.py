@@ -6,7 +6,7 @@ it. Layout, little endian::
 
     magic, version, commands that have ended without a gap    | u32 u32 u64, 64 bytes
     fate of command n, at n modulo FATES                      | a byte each
-    id, offset and bytes of a buffer, or zeros                | u32 u32 u32 u32, MOST_BUFFERS entries
+    id, offset and bytes of a buffer, or zeros                | u32 u32 u32 u32, MAX_BUFFERS entries
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 
 from eddy.core.errors import QuotaExceeded
 
-MOST_BUFFERS = 4096
+MAX_BUFFERS = 4096
 FATES = 8192
 """Commands whose fate is known beside those without a gap; twice as many as may be open."""
 _MAGIC, _VERSION = 0x4E534445, 1
 _HEAD, _ENTRY = struct.Struct("<IIQ48x"), struct.Struct("<IIII")
 _TABLE = _HEAD.size + FATES
-DIRECTORY_BYTES = _TABLE + MOST_BUFFERS * _ENTRY.size
+DIRECTORY_BYTES = _TABLE + MAX_BUFFERS * _ENTRY.size
 
 Reading = Callable[[int, int], bytes]
 """Gives so many bytes from an offset on."""
@@ -88,7 +88,7 @@ class Directory:
         self._whole = bytearray(DIRECTORY_BYTES)
         self._places: dict[int, int] = {}
         """By buffer: its entry."""
-        self._free = list(range(MOST_BUFFERS - 1, -1, -1))
+        self._free = list(range(MAX_BUFFERS - 1, -1, -1))
         self._entries: set[int] = set()
         """Entries to be written."""
         self._marked = True
@@ -130,8 +130,8 @@ class Directory:
             QuotaExceeded: There are too many.
         """
         if not self._free:
-            message = f"a session has {MOST_BUFFERS} buffers at most: release some, or put several into one"
-            raise QuotaExceeded(message, limit=MOST_BUFFERS, asked=MOST_BUFFERS + 1)
+            message = f"a session has {MAX_BUFFERS} buffers at most: release some, or put several into one"
+            raise QuotaExceeded(message, limit=MAX_BUFFERS, asked=MAX_BUFFERS + 1)
         self._places[buffer] = self._free.pop()
         self._set(self._places[buffer], buffer, offset, size)
 

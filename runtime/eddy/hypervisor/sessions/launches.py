@@ -86,7 +86,6 @@ class BuiltProgram:
     Attributes:
         id: Names source and options.
         by_module: What it was compiled to for each kind of cluster, the preferred one first.
-        traits: Of these.
     """
 
     id: str
@@ -112,7 +111,6 @@ class Layout:
     """Where one launch has what it needs.
 
     Attributes:
-        packing: What lies where.
         begin: Its offset in the region.
         fresh: Whether nothing of it has been written yet.
         users: Launches that have it now.
@@ -262,7 +260,6 @@ class SessionRegion:
     """The memory of a session on the board, as its launches have it.
 
     Args:
-        memory: Its buffers.
         layouts: Where launches lie in its region.
     """
 
@@ -318,8 +315,6 @@ class SessionLaunch:
     """A launch of a session as the engine has it; see `BoardWork`.
 
     Args:
-        region: Where it works.
-        program: What it runs.
         launch: As it was asked for.
         offers: Kinds of clusters there are.
         family: Names the session: its launches work on one region, side by side where their order lets them.

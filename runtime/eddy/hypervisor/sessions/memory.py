@@ -33,12 +33,7 @@ class KeptMemory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """What a file holds.
-
-    Attributes:
-        directory: What it says.
-        packed: All of it.
-    """
+    """What a file holds."""
 
     directory: Found
     packed: bytes
@@ -74,7 +69,6 @@ class SessionMemory:
     """A session as work of the engine: it has memory filled, and runs nothing; see `BoardWork`.
 
     Args:
-        session: Whose.
         kept: Has what is to be put in.
     """
 

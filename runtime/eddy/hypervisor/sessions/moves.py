@@ -25,9 +25,7 @@ def move_bytes(region: SessionRegion, buffers: Mapping[int, tuple[int, int]], bo
     """A command on the memory of a session, to be carried on as long as it yields.
 
     Args:
-        region: The session's memory.
         buffers: Offset and size of each buffer.
-        body: What to do.
 
     Raises:
         NotFound: There is no such buffer.

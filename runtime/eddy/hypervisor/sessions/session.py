@@ -112,7 +112,6 @@ class Session:
     """A session.
 
     Args:
-        record: As it is kept.
         memory: Its buffers on the board.
         clusters: What there is, as it is when asked.
         found: What its directory says, where it was open in an earlier life.
@@ -121,7 +120,6 @@ class Session:
     Attributes:
         state: Where it is in its life.
         programs: By id; others add to it.
-        stream: Its commands.
         running: Launches that the state machine has, by command.
         work: What launches counted since the server started, by program, kernel and cluster.
         streams: Whether the state machine takes its tenant to have work between its launches.
@@ -202,7 +200,6 @@ class Session:
         """Whether a batch can be taken, which it is then; by one thread at a time, any one.
 
         Args:
-            commands: The batch.
             others_bytes: Of writes that wait in other sessions of the tenant.
 
         Raises:

@@ -33,12 +33,10 @@ class ImageStart:
     """A started image as the engine has it; see `EngineLaunch`.
 
     Args:
-        region: Where it works.
         heap: Room in it; see `room`.
         start: As it was asked for.
         buffers: Offset and bytes of each buffer.
         offers: Kinds of clusters there are.
-        family: Names the session.
         time_limit_s: Of one slice.
         room: Takes bytes of the heap, making room where need be.
 

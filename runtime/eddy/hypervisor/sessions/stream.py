@@ -29,8 +29,6 @@ class Entry:
     """A command that has not ended.
 
     Attributes:
-        command: What it is.
-        state: Where it is.
         times_s: Board seconds at which it was queued, submitted and begun.
         blockers: Commands it waits for.
         broken: A command that failed and that it was to come after; 0 for none.

@@ -59,7 +59,6 @@ class JobForms:
         sees the tasks of a job's form, and would load what is there already. Of jobs that are alike, the first in line.
 
         Args:
-            pool: Whose jobs and slots.
             promised: Slots that are free, but not for others.
 
         Returns:

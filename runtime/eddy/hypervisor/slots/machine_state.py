@@ -19,9 +19,8 @@ from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.slots.config_port import ConfigurationPort
 from eddy.hypervisor.slots.memory import MemoryQueue
 from eddy.hypervisor.slots.pools import PoolState
-from eddy.hypervisor.slots.prefetch_planner import PrefetchPlanner
 from eddy.hypervisor.slots.residency import LIVE, Residency
-from eddy.hypervisor.slots.resident_images import ResidentImages
+from eddy.hypervisor.slots.resident_images import PrefetchPlanner, ResidentImages
 from eddy.policy.price.view import PricePolicy
 
 
@@ -51,7 +50,6 @@ class MachineState:
     """Slots, jobs and their memory, kept consistent; every change is noted in the outcome of the step.
 
     Args:
-        slots: Every one.
         pools: By name.
         scrubbed: Modules that may serve another tenant without a load, once the board has scrubbed them.
         residency: What becomes of modules that stay in slots.
@@ -63,7 +61,6 @@ class MachineState:
     Attributes:
         slots: By index.
         jobs: Those that have not ended, by id.
-        port: The configuration port.
         memory: Who has board memory, and who waits for it.
         images: Which images are read ahead of their loads.
         out: What the step under way did so far.

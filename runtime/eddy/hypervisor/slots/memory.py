@@ -18,7 +18,6 @@ class MemoryClaim:
     """What a job has, or has asked for.
 
     Attributes:
-        tenant: Whose it is.
         bytes: How much of the arena.
         stays: Whether it runs nothing and is given back when its holder likes: a session's or a lease's.
     """

@@ -39,9 +39,7 @@ class PoolState:
     Only what changed is shown again: what a decision costs does not depend on how many jobs wait.
 
     Args:
-        pool: Which.
         policy: Who gets which of its slots.
-        slots: Their indices.
         fits: Module to slot to image; what is for other slots is left out.
         weights_of: What tenants are entitled to that have work, relative to each other.
     """

@@ -16,7 +16,7 @@ from eddy.core.errors import InvalidRequest
 from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import PAGE
 
-MOST_PART = 0.75
+MAX_PART = 0.75
 """Part of the memory, where nothing else is said."""
 
 
@@ -39,7 +39,7 @@ class TenantMemory:
         arena: Bytes of the board's memory; 0 before that is known.
     """
 
-    part: float = MOST_PART
+    part: float = MAX_PART
     several: Callable[[], bool] = lambda: False
     arena: int = 0
 

@@ -57,9 +57,7 @@ class Circumstances:
     """What makes forecasts alike.
 
     Attributes:
-        what: What is forecast.
         policy: Name of the policy that decides.
-        priority: Of the job.
         wait: Size of the expected wait, in steps of a factor of `STEP` of `unit_s`; 0 for next to none.
         load: Size of the queue, in steps of a factor of two of the number of slots.
         known: Whether items of the job's tasks were seen before.
@@ -79,13 +77,10 @@ class Circumstances:
         """Circumstances of a forecast.
 
         Args:
-            what: What is forecast.
             policy: Name of the policy.
-            priority: Of the job.
             wait_s: Expected seconds from now.
             unit_s: What a load takes, in seconds.
             jobs: Jobs that have not ended.
-            slots: Slots there are.
             known: Whether items of the job's tasks were seen before.
         """
         ratio = wait_s / unit_s
@@ -150,7 +145,6 @@ class Calibration:
         """Seconds from now that a wait stays within, with a probability of `level`.
 
         Args:
-            circumstances: Of the forecast.
             expected_s: What was forecast, in seconds from now.
             level: Between 0 and 1, mostly one of `LEVELS`.
         """

@@ -73,7 +73,6 @@ class Durations:
         """Seconds an item of each task takes.
 
         Args:
-            application: Its name.
             tasks: Module and designer's estimate in seconds of each, by id.
         """
         return self.means.predict(application, tasks)
@@ -82,7 +81,6 @@ class Durations:
         """Standard deviation of the logarithm of an item's duration, the mean over an application's tasks.
 
         Args:
-            application: Its name.
             tasks: How many it has.
         """
         if tasks == 0:

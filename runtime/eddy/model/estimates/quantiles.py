@@ -10,7 +10,6 @@ def pinball(actual: float, quantile: float, level: float) -> float:
     """The pinball loss of one quantile, in the unit of the values: least, on average, for the true quantile.
 
     Args:
-        actual: What came.
         quantile: What was said.
         level: Of the quantile, between 0 and 1.
     """

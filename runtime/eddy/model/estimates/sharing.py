@@ -25,7 +25,6 @@ class CoreWork:
 
     Attributes:
         id: Its number.
-        tenant: Whose it is.
         work_s: Core-seconds left; infinite where it is not known.
         width: Cores it can use at once.
         begun: Whether it has started.

@@ -29,7 +29,6 @@ class Item(NamedTuple):
     """An item that ended.
 
     Attributes:
-        application: Its application's name.
         task: Its task's id there.
         module: What it ran on.
         estimate_s: What the designer says an item of the task takes.
@@ -116,7 +115,6 @@ class Latencies:
         """Seconds an item of each task of an application takes.
 
         Args:
-            application: Its name.
             tasks: Module and estimate in seconds of each, by id.
         """
         known = self.tasks.get(application, _NONE)

@@ -30,6 +30,17 @@ static void *run(void *unused) {
     return NULL;
 }
 
+/// In a forked child: what is to be called is the parent's. Before what was under way fails, and once more afterwards.
+void leave_callbacks(bool failed) {
+    some = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    while (first) {
+        struct waiting *next = first;
+        first = next->next;
+        free(next);
+    }
+    started = !failed; // no thread is begun meanwhile
+}
+
 /// Has the function called soon, without the lock.
 void call_later(void (*function)(void *), void *argument) {
     struct waiting *made = malloc(sizeof *made);

@@ -37,7 +37,7 @@ struct call {
 
 static struct {
     int socket;
-    pid_t helper, host;
+    pid_t helper;
     uint32_t generation;
     bool alive;
     struct call *calls;
@@ -50,7 +50,7 @@ uint64_t next_id(void) {
 
 /// Whether the helper that objects of this generation are of is there.
 bool channel_lives(uint32_t generation) {
-    return channel.alive && channel.generation == generation && channel.host == getpid();
+    return channel.alive && channel.generation == generation;
 }
 
 static bool write_all(const void *data, size_t size) {
@@ -80,7 +80,7 @@ static bool read_all(int socket, void *data, size_t size) {
 /// Sends a frame; false where the helper is gone, which the reading thread will say to all.
 bool send_frame(uint32_t operation, uint64_t tag, const struct bytes *body) {
     struct head head = {body ? (uint32_t)body->size : 0, operation, tag};
-    if (!channel.alive || channel.host != getpid()) return false;
+    if (!channel.alive) return false;
     return write_all(&head, sizeof head) && (!head.size || write_all(body->data, body->size));
 }
 
@@ -186,7 +186,31 @@ static bool start_helper(int socket) {
     return !failed;
 }
 
+static void before_fork(void) {
+    pthread_mutex_lock(&lock);
+}
+
+static void in_parent(void) {
+    pthread_mutex_unlock(&lock);
+}
+
+/// The helper, the threads and what is under way are the parent's; a new context starts a helper of the child's own.
+static void in_child(void) {
+    changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER; // nobody waits any more
+    leave_callbacks(false);
+    if (channel.alive) {
+        channel.alive = false;
+        channel.calls = NULL; // of threads that are not here
+        close(channel.socket);
+        fail_all("this is a fork of the host it belongs to");
+    }
+    leave_callbacks(true);
+    pthread_mutex_unlock(&lock);
+}
+
 static bool start_channel(void) {
+    static bool watched;
+    if (!watched) watched = !pthread_atfork(before_fork, in_parent, in_child);
     int pair[2];
     if (!arena_make() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
         say("no shared memory or socket: %s", strerror(errno));
@@ -201,7 +225,6 @@ static bool start_channel(void) {
         return false;
     }
     channel.socket = pair[0];
-    channel.host = getpid();
     channel.alive = true;
     channel.generation++;
     return start_reader(channel.generation);
@@ -209,9 +232,8 @@ static bool start_channel(void) {
 
 /// The generation of a helper that is there, started where need be; 0 where there is none to be had.
 uint32_t channel_open(const char *function) {
-    if (channel.alive && channel.host == getpid()) return channel.generation;
-    if (!channel.alive && start_channel()) return channel.generation;
-    refuse(function, CL_DEVICE_NOT_AVAILABLE, "there is no helper process, or this is a fork of the host it belongs to");
+    if (channel.alive || start_channel()) return channel.generation;
+    refuse(function, CL_DEVICE_NOT_AVAILABLE, "there is no helper process");
     return 0;
 }
 

@@ -81,6 +81,7 @@ struct _cl_command_queue {
 struct mapping {
     void *pointer;
     bool ours, mapped;
+    cl_event command; // that maps it
     cl_map_flags flags;
     struct geometry device, host;
     struct mapping *next;
@@ -193,7 +194,8 @@ struct _cl_event {
     void *target;             // where bytes that were read go
     struct geometry landing;
     struct mapping *mapping;  // to be ended with this command
-    cl_event next_waiting, next_pending;
+    cl_event next_waiting, next_pending, next_walked;
+    uint64_t walk; // the last search for what to wait for that met it
 };
 
 // objects.c
@@ -268,6 +270,7 @@ uint8_t *arena_at(size_t offset);
 cl_int check_enqueue(const char *function, cl_command_queue queue, cl_uint count, const cl_event *list);
 cl_event new_command(cl_command_queue queue, cl_command_type type, uint32_t operation);
 void command_holds(cl_event command, void *object);
+void waits_for(cl_event command, cl_event event);
 cl_int submit(cl_event command, cl_uint count, const cl_event *list, cl_event *event_ret, cl_bool blocking);
 void advance(void);
 void end_event(cl_event event, cl_int status);
@@ -280,6 +283,7 @@ cl_int add_callback(cl_event event, void (*notify)(cl_event, cl_int, void *), cl
 
 // callbacks.c
 void call_later(void (*function)(void *), void *argument);
+void leave_callbacks(bool failed);
 
 // transfers.c
 cl_int enqueue_write(const char *function, cl_command_queue queue, cl_command_type type, cl_mem memory,

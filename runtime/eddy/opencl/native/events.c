@@ -56,7 +56,8 @@ void command_holds(cl_event command, void *object) {
     hold(object);
 }
 
-static void waits_for(cl_event command, cl_event event) {
+/// Has a command wait for an event.
+void waits_for(cl_event command, cl_event event) {
     if (!event || event->status == CL_COMPLETE) return;
     cl_event *grown = realloc(command->after, (command->after_count + 1) * sizeof(cl_event));
     if (!grown) abort();
@@ -193,13 +194,24 @@ static bool ready(cl_event event, bool ended) {
     return true;
 }
 
+/// The commands that an event waits for, each once: a local one stands for what it waits for itself.
 static void put_ids(struct bytes *ids, cl_event event) {
-    for (size_t k = 0; k < event->after_count; k++) {
-        cl_event before = event->after[k];
-        if (before->status <= 0) continue;
-        if (before->local) put_ids(ids, before);
-        else put_u64(ids, before->id);
-    }
+    static uint64_t walks;
+    cl_event last = event; // of those whose predecessors are still to be looked at, a chain through `next_walked`
+    event->walk = ++walks;
+    event->next_walked = NULL;
+    for (; event; event = event->next_walked)
+        for (size_t k = 0; k < event->after_count; k++) {
+            cl_event before = event->after[k];
+            if (before->status <= 0 || before->walk == walks) continue;
+            before->walk = walks;
+            if (!before->local) {
+                put_u64(ids, before->id);
+                continue;
+            }
+            before->next_walked = NULL;
+            last = last->next_walked = before;
+        }
 }
 
 static void send_command(cl_event event) {

@@ -66,7 +66,7 @@ static cl_int check_arguments(const char *function, cl_command_queue queue, cl_k
             return refuse(function, CL_INVALID_KERNEL_ARGS, "argument %u (%s) is another context's", k, name);
         if (argument->sampler && !is_live(argument->sampler, SAMPLER))
             return refuse(function, CL_INVALID_KERNEL_ARGS, "sampler %u (%s) was released", k, name);
-        local += argument->local_bytes;
+        if (__builtin_add_overflow(local, argument->local_bytes, &local)) local = SIZE_MAX / 2;
     }
     if (device && local > device->local_bytes)
         return refuse(function, CL_OUT_OF_RESOURCES, "%zu bytes of local memory of %zu", local, device->local_bytes);

@@ -23,12 +23,14 @@ static struct mapping *make_mapping(cl_mem memory, cl_map_flags flags, const str
     return NULL;
 }
 
-/// A mapping's end, when its command has ended.
+/// A mapping's end, when its commands have ended; nothing where it has ended before.
 void end_mapping(cl_mem memory, struct mapping *mapping) {
     struct mapping **place = &memory->mappings;
     while (*place && *place != mapping) place = &(*place)->next;
-    if (*place) *place = mapping->next;
+    if (!*place) return;
+    *place = mapping->next;
     if (mapping->ours) free(mapping->pointer);
+    drop(mapping->command);
     free(mapping);
 }
 
@@ -44,29 +46,46 @@ static cl_int check_map(const char *function, cl_mem memory, cl_map_flags flags)
     return CL_SUCCESS;
 }
 
+static struct mapping *find_mapping(cl_mem memory, const void *pointer) {
+    struct mapping *mapping = memory->mappings;
+    while (mapping && (mapping->pointer != pointer || !mapping->mapped)) mapping = mapping->next;
+    return mapping;
+}
+
 void *map_region(const char *function, cl_command_queue queue, cl_command_type type, cl_mem memory, cl_map_flags flags,
     const struct geometry *device, const struct geometry *host, cl_uint count, const cl_event *list, cl_event *event,
     cl_bool blocking, cl_int *errcode_ret) {
     cl_int code = check_map(function, memory, flags);
     struct mapping *mapping = code ? NULL : make_mapping(memory, flags, device, host);
     if (!mapping) return refuse_null(function, errcode_ret, code ? code : CL_MAP_FAILURE, "the region cannot be mapped");
+    void *pointer = mapping->pointer;
+    cl_event command = NULL;
+    if (flags & CL_MAP_WRITE_INVALIDATE_REGION) {
+        command = new_command(queue, type, 0);
+        if (!command) code = CL_OUT_OF_HOST_MEMORY;
+        else command_holds(command, memory), code = submit(command, count, list, &command, CL_FALSE);
+    } else {
+        code = enqueue_read(function, queue, type, memory, device, &mapping->host, pointer, count, list, &command,
+                            CL_FALSE);
+    }
     mapping->next = memory->mappings;
     memory->mappings = mapping;
-    memory->map_count++;
-    if (flags & CL_MAP_WRITE_INVALIDATE_REGION) {
-        cl_event command = new_command(queue, type, 0);
-        if (!command) code = CL_OUT_OF_HOST_MEMORY;
-        else command_holds(command, memory), code = submit(command, count, list, event, blocking);
-    } else {
-        code = enqueue_read(function, queue, type, memory, device, &mapping->host, mapping->pointer, count, list,
-                            event, blocking);
-    }
-    void *pointer = mapping->pointer;
     if (code) {
+        end_mapping(memory, mapping);
+        return refuse_null(function, errcode_ret, code, "the region cannot be mapped");
+    }
+    memory->map_count++;
+    hold(mapping->command = command);
+    hold(memory);
+    if (blocking) code = wait_for(command); // meanwhile others may unmap, or release
+    if (event) *event = command;
+    else release(function, command, EVENT, CL_INVALID_EVENT);
+    if (code && find_mapping(memory, pointer) == mapping) {
         memory->map_count--;
         end_mapping(memory, mapping);
-        return refuse_null(function, errcode_ret, code, "the region cannot be read");
     }
+    drop(memory);
+    if (code) return refuse_null(function, errcode_ret, code, "the region cannot be read");
     if (errcode_ret) *errcode_ret = CL_SUCCESS;
     return pointer;
 }
@@ -109,12 +128,6 @@ void *clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking, 
                       blocking, errcode_ret);
 }
 
-static struct mapping *find_mapping(cl_mem memory, const void *pointer) {
-    struct mapping *mapping = memory->mappings;
-    while (mapping && (mapping->pointer != pointer || !mapping->mapped)) mapping = mapping->next;
-    return mapping;
-}
-
 cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *pointer, cl_uint count,
     const cl_event *list, cl_event *event) {
     LOCKED;
@@ -123,7 +136,9 @@ cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *poin
     if (memory->context != queue->context) REFUSE(CL_INVALID_CONTEXT, "it is another context's");
     struct mapping *mapping = find_mapping(memory, pointer);
     if (!mapping) REFUSE(CL_INVALID_VALUE, "%p is not mapped", pointer);
-    bool writes = mapping->flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
+    // A region that is still to be read has nothing to write back yet, and its memory has to stay until it was.
+    bool there = mapping->command->status == CL_COMPLETE;
+    bool writes = mapping->flags & CL_MAP_WRITE_INVALIDATE_REGION || (there && mapping->flags & CL_MAP_WRITE);
     cl_event ended = NULL;
     mapping->mapped = false;
     memory->map_count--;
@@ -138,5 +153,6 @@ cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *poin
     if (!command) REFUSE(CL_OUT_OF_HOST_MEMORY, "no memory for a command");
     command_holds(command, memory);
     command->mapping = mapping;
+    waits_for(command, mapping->command);
     return submit(command, count, list, event, CL_FALSE);
 }

@@ -45,7 +45,7 @@ static cl_int open_storage(const char *function, cl_mem memory, const void *host
     put_u64(&body, block);
     cl_int code = call_helper(function, BUFFER_CREATE, &body, NULL);
     clear(&body);
-    if (host) arena_give(block, memory->size);
+    if (host && channel_lives(memory->context->generation)) arena_give(block, memory->size); // not the next helper's
     return code;
 }
 
@@ -159,6 +159,7 @@ void destroy_memory(cl_mem memory) {
         struct mapping *mapping = memory->mappings;
         memory->mappings = mapping->next;
         if (mapping->ours) free(mapping->pointer);
+        drop(mapping->command);
         free(mapping);
     }
     struct farewell *farewell = memory->destructors ? malloc(sizeof *farewell) : NULL;

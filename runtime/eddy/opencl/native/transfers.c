@@ -44,13 +44,13 @@ static void put_place(cl_event command, cl_mem memory, const struct geometry *re
     there.offset += memory->origin;
     put_u64(&command->frame, memory->id);
     put_geometry(&command->frame, &there);
-    command_holds(command, memory);
 }
 
 static cl_event new_transfer(const char *function, cl_command_queue queue, cl_command_type type, uint32_t operation,
-    const struct geometry *device, cl_int *code) {
+    cl_mem memory, const struct geometry *device, cl_uint count, const cl_event *list, cl_int *code) {
     cl_event command = new_command(queue, type, operation);
     size_t block, size = device->width * device->height * device->depth;
+    if (command) command_holds(command, memory);
     if (!command || !wait_for_room(size, &block)) {
         *code = refuse(function, CL_OUT_OF_HOST_MEMORY, "no memory for %zu bytes on their way", size);
         drop(command);
@@ -59,15 +59,17 @@ static cl_event new_transfer(const char *function, cl_command_queue queue, cl_co
     command->transfer = true;
     command->block = block;
     command->block_size = size;
-    *code = CL_SUCCESS;
-    return command;
+    *code = check_enqueue(function, queue, count, list); // another thread may have released some meanwhile
+    if (!*code) return command;
+    drop(command);
+    return NULL;
 }
 
 cl_int enqueue_write(const char *function, cl_command_queue queue, cl_command_type type, cl_mem memory,
     const struct geometry *device, const struct geometry *host, const void *pointer, cl_uint count,
     const cl_event *list, cl_event *event, cl_bool blocking) {
     cl_int code;
-    cl_event command = new_transfer(function, queue, type, WRITE, device, &code);
+    cl_event command = new_transfer(function, queue, type, WRITE, memory, device, count, list, &code);
     if (!command) return code;
     struct geometry packed = {0, device->width, device->height, device->depth, device->width,
                               device->width * device->height};
@@ -81,7 +83,7 @@ cl_int enqueue_read(const char *function, cl_command_queue queue, cl_command_typ
     const struct geometry *device, const struct geometry *host, void *pointer, cl_uint count, const cl_event *list,
     cl_event *event, cl_bool blocking) {
     cl_int code;
-    cl_event command = new_transfer(function, queue, type, READ, device, &code);
+    cl_event command = new_transfer(function, queue, type, READ, memory, device, count, list, &code);
     if (!command) return code;
     put_place(command, memory, device);
     put_u64(&command->frame, command->block);
@@ -95,6 +97,8 @@ cl_int enqueue_copy(const char *function, cl_command_queue queue, cl_command_typ
     cl_event *event) {
     cl_event command = new_command(queue, type, COPY);
     if (!command) return refuse(function, CL_OUT_OF_HOST_MEMORY, "no memory for a command");
+    command_holds(command, source);
+    command_holds(command, target);
     put_place(command, source, from);
     put_place(command, target, to);
     return submit(command, count, list, event, CL_FALSE);
@@ -105,6 +109,7 @@ cl_int enqueue_fill(const char *function, cl_command_queue queue, cl_command_typ
     cl_event *event) {
     cl_event command = new_command(queue, type, FILL);
     if (!command) return refuse(function, CL_OUT_OF_HOST_MEMORY, "no memory for a command");
+    command_holds(command, memory);
     put_place(command, memory, device);
     put_text(&command->frame, pattern, pattern_size);
     return submit(command, count, list, event, CL_FALSE);
@@ -149,23 +154,34 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
                          event, blocking);
 }
 
+/// Where a row, or a layer, begins; beyond any buffer where the number has more than 64 bits.
+static size_t start_of(size_t before, size_t count, size_t pitch) {
+    size_t start;
+    if (__builtin_mul_overflow(count, pitch, &start) || __builtin_add_overflow(start, before, &start)) return SIZE_MAX;
+    return start;
+}
+
 /// A region by origin and pitches; 0 for a pitch is as small as can be.
 static cl_int make_region(const char *function, const size_t *origin, const size_t *region, size_t row, size_t slice,
     struct geometry *made) {
     if (!origin || !region || !region[0] || !region[1] || !region[2])
         return refuse(function, CL_INVALID_VALUE, "no origin, or a region of no bytes");
     if (!row) row = region[0];
-    if (!slice) slice = row * region[1];
-    if (row < region[0] || slice < region[1] * row || slice % row)
+    if (!slice) slice = start_of(0, region[1], row);
+    if (row < region[0] || slice < start_of(0, region[1], row) || slice % row)
         return refuse(function, CL_INVALID_VALUE, "rows of %zu and layers of %zu bytes do not fit the region", row, slice);
     size_t offset = origin[2] * slice + origin[1] * row + origin[0];
     *made = (struct geometry){offset, region[0], region[1], region[2], row, slice};
     return CL_SUCCESS;
 }
 
-static cl_int check_inside(const char *function, cl_mem buffer, const struct geometry *region) {
-    size_t extent = extent_of(region);
-    if (region->offset > buffer->size || extent > buffer->size - region->offset)
+static cl_int check_inside(const char *function, cl_mem buffer, const size_t *origin, const struct geometry *region) {
+    size_t end = start_of(origin[0], origin[1], region->row);
+    end = start_of(end, origin[2], region->slice);
+    end = start_of(end, region->depth - 1, region->slice);
+    end = start_of(end, region->height - 1, region->row);
+    end = start_of(end, region->width, 1);
+    if (end > buffer->size)
         return refuse(function, CL_INVALID_VALUE, "the region reaches beyond the buffer's %zu bytes", buffer->size);
     return CL_SUCCESS;
 }
@@ -179,7 +195,7 @@ cl_int clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool bl
     CHECK(check_memory(__func__, queue, buffer, false));
     CHECK(make_region(__func__, buffer_origin, region, buffer_row, buffer_slice, &device));
     CHECK(make_region(__func__, host_origin, region, host_row, host_slice, &host));
-    CHECK(check_inside(__func__, buffer, &device));
+    CHECK(check_inside(__func__, buffer, buffer_origin, &device));
     if (!pointer) REFUSE(CL_INVALID_VALUE, "nowhere to read to");
     CHECK(host_may(__func__, buffer, false));
     return enqueue_read(__func__, queue, CL_COMMAND_READ_BUFFER_RECT, buffer, &device, &host, pointer, count, list,
@@ -195,7 +211,7 @@ cl_int clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool b
     CHECK(check_memory(__func__, queue, buffer, false));
     CHECK(make_region(__func__, buffer_origin, region, buffer_row, buffer_slice, &device));
     CHECK(make_region(__func__, host_origin, region, host_row, host_slice, &host));
-    CHECK(check_inside(__func__, buffer, &device));
+    CHECK(check_inside(__func__, buffer, buffer_origin, &device));
     if (!pointer) REFUSE(CL_INVALID_VALUE, "nothing to write");
     CHECK(host_may(__func__, buffer, true));
     return enqueue_write(__func__, queue, CL_COMMAND_WRITE_BUFFER_RECT, buffer, &device, &host, pointer, count, list,
@@ -244,8 +260,8 @@ cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, cl_mem tar
     CHECK(check_memory(__func__, queue, target, false));
     CHECK(make_region(__func__, source_origin, region, source_row, source_slice, &from));
     CHECK(make_region(__func__, target_origin, region, target_row, target_slice, &to));
-    CHECK(check_inside(__func__, source, &from));
-    CHECK(check_inside(__func__, target, &to));
+    CHECK(check_inside(__func__, source, source_origin, &from));
+    CHECK(check_inside(__func__, target, target_origin, &to));
     if (source == target && (from.row != to.row || from.slice != to.slice))
         REFUSE(CL_INVALID_VALUE, "within a buffer both sides have the same rows and layers");
     struct geometry one = from, other = to;

@@ -147,8 +147,6 @@ def _deal(to_deal: dict[int, list[TaskView]], jobs: Jobs, hands: MutableQueues, 
 
     Args:
         to_deal: Job id to its tasks, in topological order; in order of id. It is emptied.
-        jobs: All.
-        hands: The queues; extended.
         next_job: Whose turn it is.
     """
     shortest = [(len(line), slot) for slot, line in hands.lines.items()]

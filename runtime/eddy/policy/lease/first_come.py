@@ -22,7 +22,6 @@ class LeasableSlot:
     """A slot that jobs are given.
 
     Attributes:
-        index: Which.
         single: Whether a person may hold it by itself: a slot of the pipeline pool.
         modules: What it can be loaded with.
         free: Whether nothing runs there now.
@@ -42,7 +41,6 @@ class LeaseView:
 
     Attributes:
         now_unix_s: Wall time.
-        slots: All there are.
         leases: Those that have not ended, in the order in which they were asked for.
         used_unix_s: By lease, when its holder was last heard of.
         rules: What holds for all.

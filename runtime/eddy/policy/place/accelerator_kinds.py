@@ -95,7 +95,6 @@ def pack_alike(kinds: Kinds, price: Floats, room_s: Floats, size: Floats) -> tup
     member that has.
 
     Args:
-        kinds: The accelerators.
         price: (kinds,) per second.
         room_s: (accelerators,) float64, seconds left; updated in place.
         size: (jobs,) precedence, larger first.

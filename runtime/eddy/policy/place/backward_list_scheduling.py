@@ -87,7 +87,6 @@ class BackwardSchedule:
     """One backward schedule for one aim.
 
     Args:
-        instance: The batch.
         price: (accelerators,) per second.
         order: See `heaviest_requester_first`.
         aim_s: The makespan to keep within.
@@ -180,7 +179,6 @@ def backward(
     None where earlier batches send and no aim could be met.
 
     Args:
-        instance: The batch.
         price: (accelerators,) per second.
         bound_s: Lower bound on the makespan.
         order: In which jobs are placed.

@@ -26,10 +26,8 @@ class SjfLjfRun:
     """One run of SJF or LJF.
 
     Args:
-        instance: The batch.
         order: `sjf` takes the job that would end soonest at the rates free now (of those that can send at all);
             `ljf` the one whose completion, averaged over all accelerators of an idle pool, is largest.
-        prefetch: See the module.
     """
 
     def __init__(self, instance: Instance, order: Order, prefetch: bool = True) -> None:

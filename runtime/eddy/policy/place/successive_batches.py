@@ -56,7 +56,6 @@ def in_turn(instance: Instance, turns: Sequence[tuple[Ints, Method]], bound_s: f
     """Place parts of a batch one after another.
 
     Args:
-        instance: The batch.
         turns: Jobs, and the method that places them; together every job once.
         bound_s: Lower bound on the whole batch.
         method: Name in the answer.
@@ -94,8 +93,6 @@ def grouped(instance: Instance, groups: int, place: Method, bound_s: float) -> P
     """Groups of equally many jobs by size, the smallest first ([002] 3.5, "Fairness Among Jobs").
 
     Args:
-        instance: The batch.
-        groups: How many.
         place: The method for each group.
         bound_s: Lower bound on the whole batch.
     """

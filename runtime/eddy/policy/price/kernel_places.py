@@ -88,7 +88,6 @@ def entitled_cores(part: float, cores: int, idle: bool) -> float:
 
     Args:
         part: The tenant's, of all weights; 0 to 1.
-        cores: Of the cluster.
         idle: Whether nobody else has a kernel there.
     """
     mine = part * cores

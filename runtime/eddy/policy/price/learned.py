@@ -68,7 +68,6 @@ class Actor:
 
     Attributes:
         layers: Weights and offsets of each layer, tanh between them.
-        name: For tables.
     """
 
     layers: Layers

@@ -87,7 +87,6 @@ def play_round(
 
     Args:
         utilities: (agents, accelerators).
-        weights: Of the agents.
         least: Threshold of each agent.
         budgets: Tokens before the round; (agents,).
         turn: Whose turn it is.

@@ -93,7 +93,6 @@ def equalize_progress(
         curves: Of each.
         weights: Of each, positive.
         least: Cores each has at least; they sum to `cores` at most.
-        cores: To be shared.
     """
     each = zip(curves, weights, strict=True)
     every = [[p / weight for p in curve.by_cores[: curve.most_cores + 1]] for curve, weight in each]
@@ -136,7 +135,6 @@ def whole_cores(shares: Floats, cores: int, able: Sequence[bool]) -> Floats:
 
     Args:
         shares: (n,); they sum to `cores` at most.
-        cores: Of the cluster.
         able: Who can use it.
     """
     given = np.floor(shares + 1e-9)

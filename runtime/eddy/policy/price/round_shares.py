@@ -28,7 +28,6 @@ class RoundState:
     Attributes:
         of: The tenants, their weights and the cores it was played for; with others, the policy starts over.
         rounds: Played so far.
-        memory: The policy's own.
     """
 
     of: tuple[Any, ...] = ()
@@ -43,7 +42,6 @@ class RoundShares:
     Attributes:
         policy: Who gets what in a round.
         rounds: Rounds of an epoch: shares are multiples of one over them.
-        traits: What it promises.
     """
 
     policy: RoundPolicy

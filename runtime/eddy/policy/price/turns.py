@@ -139,8 +139,6 @@ def charge_lags(
     Args:
         lags: By tenant, before.
         shares: In force meanwhile (`shares_in_force`).
-        tenant: Who ran.
-        seconds: For how long.
         there_s: As `due_core_s` takes it.
     """
     after = dict(lags)
@@ -157,7 +155,6 @@ def settle_lags(lags: Mapping[str, float], tenant: str, used_s: float) -> dict[s
 
     Args:
         lags: By tenant, before.
-        tenant: Who has left.
         used_s: Core-seconds it had since it came.
     """
     surplus_s = lags.get(tenant, 0.0) - used_s

@@ -29,7 +29,6 @@ class ClusterView:
 
     Attributes:
         slot: The slot it is in.
-        module: Its module.
         cores: PEs it has.
     """
 

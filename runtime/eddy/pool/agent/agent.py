@@ -68,7 +68,6 @@ class Agent:
 
     Args:
         settings: Which pool, and the board's name in it.
-        board: The board.
     """
 
     def __init__(self, settings: AgentSettings, board: LocalBoard) -> None:

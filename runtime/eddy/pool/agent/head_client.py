@@ -41,11 +41,7 @@ NOT_NOW = (
 
 
 class HeadBusy(NatsTimeout):
-    """A head answers, and cannot do this now.
-
-    Args:
-        why: What it said.
-    """
+    """A head answers, and cannot do this now."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -56,12 +52,7 @@ class HeadBusy(NatsTimeout):
 
 
 class HeadClient:
-    """One board's view of the pool.
-
-    Args:
-        nats: Its connection.
-        board: Its name.
-    """
+    """One board's view of the pool."""
 
     def __init__(self, nats: Nats, board: str) -> None:
         self._nats, self.board, self._http = nats, board, httpx.AsyncClient(timeout=SILENT_S, trust_env=False)

@@ -28,7 +28,7 @@ from eddy.core.errors import (
 )
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import OPTIONS
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT, Quota
+from eddy.core.tenants import MAX_WEIGHT, MIN_WEIGHT, Quota
 from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.pool.records.records import PoolJob
@@ -48,7 +48,7 @@ READY_LOOK_S = 0.1
 """A server that has begun before its board answers is asked again so often what slots there are."""
 IDLE_CLIENTS = 64
 """Tenants without a job here whose clients are kept; another's next job costs a new key."""
-MOST_ITEMS = 1 << 31
+MAX_ITEMS = 1 << 31
 """Items that a job has at most."""
 PASSED_ON = ("application", "kernel", "retries", *(name for name, option in OPTIONS.items() if option.for_boards))
 """Fields of a submission a board is given as they are."""
@@ -142,7 +142,7 @@ class LocalBoard:
 
     def _items_that_fit(self, app: Mapping[str, Any]) -> int:
         """Items of an application that a job on this board has at most; 0 where it has no memory for one."""
-        most, pages = int(app.get("max_batch", MOST_ITEMS)), {True: 0, False: 0}
+        most, pages = int(app.get("max_batch", MAX_ITEMS)), {True: 0, False: 0}
         for buffer in app.get("buffers", ()):  # as `eddy.hypervisor.slots.tenant_memory.arena_bytes` counts
             pages[buffer["role"] == BufferRole.CONSTANT.value] += -(-int(buffer["bytes"]) // PAGE)
         left = self.memory_bytes // PAGE - pages[True]
@@ -152,7 +152,7 @@ class LocalBoard:
 
     def most_items(self, job: PoolJob) -> int:
         """Items of a job that this board takes at once."""
-        return 1 if job.request.get("kernel") else max(self._most_items.get(job.work, MOST_ITEMS), 1)
+        return 1 if job.request.get("kernel") else max(self._most_items.get(job.work, MAX_ITEMS), 1)
 
     async def slots(self) -> CurrentSlots:
         """What its slots are now; none while its board does not answer."""
@@ -232,7 +232,7 @@ class LocalBoard:
     async def set_weights(self, weights: Mapping[str, float]) -> None:
         """Set what tenants of the pool weigh here; differences that nobody would notice are left."""
         for tenant, asked in weights.items():
-            weight = min(max(asked, LEAST_WEIGHT), MOST_WEIGHT)
+            weight = min(max(asked, MIN_WEIGHT), MAX_WEIGHT)
             if tenant in self._clients and abs(weight - self._weights.get(tenant, 0.0)) > NOTICED * weight:
                 path = f"/v1/admin/tenants/{NAMED.format(tenant)}"
                 await self._asked("PATCH", path, body={"weight": weight})

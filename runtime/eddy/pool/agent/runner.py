@@ -32,13 +32,13 @@ PART_OF_ALL = 0.01
 """Of the time that a job has run here, what a part may take: the record of a long one would have too many parts."""
 LOOK_S = 1.0
 """While a part runs, the job's record is read again so often: it may have been cancelled or placed elsewhere."""
-LEAST_LOOK_S = 0.05
+MIN_LOOK_S = 0.05
 """At most so often it is asked for, and the board asked how far it is, while the servers are away."""
 
 
 FETCHES = 3
 """Times an input is fetched that comes damaged, or not whole though the servers answer."""
-MOST_TEXT = 2_000
+MAX_TEXT = 2_000
 """Characters of a message that a head is told."""
 T = TypeVar("T")
 _ending: set[asyncio.Task[None]] = set()
@@ -52,9 +52,7 @@ class ComputedPart:
 
     Attributes:
         first: Its first item.
-        items: How many.
         number: Of the board's job.
-        shown: That job.
         took_s: Wall seconds.
     """
 
@@ -69,8 +67,6 @@ class JobRun:
     """A job that was placed on this board.
 
     Args:
-        pool: The pool.
-        board: The board.
         job: As it was placed.
         turn: Held while a part runs; inputs are fetched before.
     """
@@ -115,7 +111,7 @@ class JobRun:
 
     async def _failed(self, code: str, cause: str, message: str) -> None:
         """Say why nothing more of it comes from here; a head decides whether that is the job's own matter."""
-        error = {"code": code, "cause": cause, "message": message[:MOST_TEXT]}
+        error = {"code": code, "cause": cause, "message": message[:MAX_TEXT]}
         await steadily(lambda: self._pool.failed(self.job, error))
 
     async def _send(self) -> None:
@@ -240,7 +236,7 @@ class JobRun:
             await asyncio.wait_for(self._pool.job(self.job.id, self.token), LOOK_S)
         except AWAY:
             # The board works on; the commit will tell. One that ends answers at once, and is not asked all the time.
-            await asyncio.sleep(LEAST_LOOK_S)
+            await asyncio.sleep(MIN_LOOK_S)
 
 
 async def _beside(telling: asyncio.Future[None], work: Coroutine[Any, Any, T]) -> T:

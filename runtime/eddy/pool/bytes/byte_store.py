@@ -32,7 +32,6 @@ class BlobName:
     """What is written once.
 
     Attributes:
-        tenant: Whose.
         sha256: Of its bytes, in hex.
         generation: Tells it from the same bytes written at another time.
     """
@@ -67,7 +66,6 @@ class SeenBlob:
     """A blob that is there.
 
     Attributes:
-        size_bytes: How many it has.
         mark: Differs once it was written to.
         at_unix_s: When it was written.
     """

@@ -15,7 +15,7 @@ from eddy.store.disk.files import DamagedFile, DraftFile, make_folder
 from eddy.store.disk.names import DRAFT, INCOMING
 from eddy.store.disk.verification_cache import seen
 
-RESERVED, MOST_RESERVED_BYTES = 0.05, 4 << 30
+RESERVED, MAX_RESERVED_BYTES = 0.05, 4 << 30
 """Part of the disk that stays free of bytes, and how much of it at most: the servers may keep records there."""
 MARK = "pool"
 """The file by which heads know that they share the folder."""
@@ -23,9 +23,6 @@ MARK = "pool"
 
 class FolderStore:
     """Files below a folder.
-
-    Args:
-        folder: Where.
 
     Attributes:
         place: The same, for people.
@@ -144,7 +141,7 @@ def check_disk(folder: Path, more_bytes: int) -> None:
 def reserved_bytes(folder: Path) -> int:
     """What stays free of a folder's disk."""
     status = os.statvfs(folder)
-    return min(int(RESERVED * status.f_blocks * status.f_frsize), MOST_RESERVED_BYTES)
+    return min(int(RESERVED * status.f_blocks * status.f_frsize), MAX_RESERVED_BYTES)
 
 
 def _seen(path: Path) -> SeenBlob | None:

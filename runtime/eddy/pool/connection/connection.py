@@ -25,7 +25,7 @@ SILENT_S = 30.0
 """Wall seconds for which a call is tried again without a word."""
 CALL_S = 5.0
 """Wall seconds that the servers have for the answer to a call."""
-CONNECT_S, MOST_CONNECT_S = 2, 16
+CONNECT_S, MAX_CONNECT_S = 2, 16
 """Wall seconds that each step of a connection may take; twice as many after each time that it took longer, up to so
 many: where all is slow, no attempt would come to its end otherwise."""
 PING_S = 2
@@ -155,7 +155,7 @@ class _Client(Nats):
                 _log.warning("the pool's servers do not let this key in any more", who=self.options["name"])
             self.refused = True
         if isinstance(failure, asyncio.TimeoutError) and not self.is_connected:
-            self.options["connect_timeout"] = min(2 * self.options["connect_timeout"], MOST_CONNECT_S)
+            self.options["connect_timeout"] = min(2 * self.options["connect_timeout"], MAX_CONNECT_S)
 
     async def _came_back(self) -> None:
         """Servers answer: the next connection is given as long as the first try of this one was."""

@@ -12,7 +12,7 @@ PASSING_ON = (WORK, EVENTS, LEASES, LEADER)
 """Streams that pass things on: they are made again where they are lost."""
 KEPT = tuple(f"KV_eddy_{bucket}" for bucket in ("submissions", "jobs", "boards", "keys", "bytes"))
 """Those that keep what is in no other place."""
-MOST_CONSUMERS = 10_000
+MAX_CONSUMERS = 10_000
 """Followers of jobs, and readers of each bucket, at the same time. Servers allow 1,000 where nothing is said."""
 LEASE_S = 5.0
 """A board or a leader that has not renewed its lease for so long has lost it."""
@@ -25,7 +25,7 @@ HEADS = "eddy.heads"
 EVENTS_KEPT_S = 7 * 86400.0
 
 
-def fleeting(bucket: str, replicas: int) -> StreamConfig:
+def short_lived_bucket(bucket: str, replicas: int) -> StreamConfig:
     """A bucket of entries that are written again and again, and forgotten after `LEASE_S`.
 
     A server alone need not wait for its disk with these: nothing that it forgets as it ends is worth anything when it

@@ -15,7 +15,7 @@ BEGIN_AGAIN_S = 1.0
 _log = structlog.get_logger("eddy.pool")
 
 
-async def going_on(run: Callable[[], Awaitable[None]]) -> None:
+async def run_forever(run: Callable[[], Awaitable[None]]) -> None:
     """Run what has no end until cancelled; it begins again where it ends nevertheless, which nobody else would see."""
     while True:
         try:

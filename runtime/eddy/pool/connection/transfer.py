@@ -34,12 +34,7 @@ class FetchedBlob:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where bytes can be fetched, or sent to, once.
-
-    Attributes:
-        url: Of a head.
-        size_bytes: How many they are.
-    """
+    """Where bytes can be fetched, or sent to, once."""
 
     url: str
     size_bytes: int

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import structlog
@@ -20,19 +21,19 @@ from eddy.api.access.request_limits import InFlightRequests
 from eddy.api.access.sessions import Sessions
 from eddy.api.http import problems
 from eddy.api.http.connections import ConnectionLimits
-from eddy.api.http.metrics import Metrics
 from eddy.api.http.request_checks import RequestChecks
-from eddy.api.http.request_log import RequestLogMiddleware
+from eddy.api.http.request_log import Metrics, RequestLogMiddleware
 from eddy.core.errors import InvalidRequest, StorageQuotaExceeded
+from eddy.host.distribution import version
 from eddy.packages.catalogue import Catalogue
 from eddy.pool.connection.credentials import PoolUnreachable
 from eddy.pool.connection.refusals import AWAY, LASTING, SAID_NO, UNDONE, translate_refusal
-from eddy.pool.connection.tasks import ended, going_on
+from eddy.pool.connection.streams import HEADS
+from eddy.pool.connection.tasks import ended, run_forever
 from eddy.pool.head.board_requests import BoardRequestHandler
 from eddy.pool.head.figures import PoolFigures
 from eddy.pool.head.output_collector import OutputCollector
 from eddy.pool.head.record_collector import RecordCollector
-from eddy.pool.head.roll_call import RollCall
 from eddy.pool.head.stream_keeper import StreamMonitor
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
@@ -41,7 +42,7 @@ from eddy.pool.jetstream.tenant_keys import PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenants
 from eddy.pool.placement.forecast import Forecasts
 from eddy.pool.placement.leader import Leader
-from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.placement.shares import WeightRounds
 from eddy.pool.routes import (
     account,
     apps,
@@ -66,10 +67,29 @@ from eddy.store.db.bounds import JobBounds
 from eddy.store.db.numbers import Numbers
 from eddy.web import dashboard
 
+
+class RollCall:
+    """One head's answers."""
+
+    def __init__(self, link: Link, name: str) -> None:
+        self._link, self._name = link, name
+
+    async def run(self) -> None:
+        """Answer until cancelled."""
+        asked = await self._link.nats.subscribe(HEADS)
+        try:
+            async for message in asked.messages:
+                with contextlib.suppress(*UNDONE):
+                    await message.respond(json.dumps({"name": self._name, "release": version()}).encode())
+        finally:
+            with contextlib.suppress(*UNDONE):
+                await asked.unsubscribe()
+
+
 _log = structlog.get_logger("eddy.pool")
 REFUSED_S = 0.25
 """Wall seconds after which a tenant hears that it keeps as many bytes as it may."""
-MOST_BODY_BYTES = 1 << 20
+MAX_BODY_BYTES = 1 << 20
 """Largest JSON body, as a board has it where nothing else is set; it is read before anybody looks at the key."""
 
 
@@ -88,7 +108,6 @@ def create_head(
     """The application of one head; its lifespan runs `lead`.
 
     Args:
-        link: The pool.
         lead: This head's part in deciding.
         catalogue: What can be run: the packages that boards have too.
         numbers: How jobs and events are told (`eddy.pool.jetstream.naming`).
@@ -142,7 +161,7 @@ def create_head(
         RequestChecks,
         routes=routes(),
         caller=caller_of,
-        limit_bytes=MOST_BODY_BYTES,
+        limit_bytes=MAX_BODY_BYTES,
         blob_limit_bytes=max_blob_bytes,
     )
     app.add_middleware(RequestLogMiddleware, metrics=parts.metrics, ending=parts.ending)
@@ -187,7 +206,7 @@ async def _deciding(parts: HeadParts, retention: JobBounds) -> AsyncIterator[Non
     forever = (
         lead.run, gate.run, collector.run, records.run, keeper.run, roll_call.run, parts.open_streams.watch,
     )  # fmt: skip
-    running = [asyncio.ensure_future(going_on(each)) for each in forever]
+    running = [asyncio.ensure_future(run_forever(each)) for each in forever]
     try:
         yield
     finally:

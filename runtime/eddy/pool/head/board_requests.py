@@ -39,12 +39,12 @@ from eddy.pool.jetstream.naming import identity
 from eddy.pool.mirror.board_drops import after_board_failure
 from eddy.pool.mirror.flood_guard import REQUESTS, FloodGuard
 from eddy.pool.records.records import JobFenced, JobPart, PoolBoard, PoolJob
-from eddy.pool.records.reports import MOST_SAID_BYTES, CommitReport, ErrorReport, TransferReport, board_read
+from eddy.pool.records.reports import MAX_SAID_BYTES, CommitReport, ErrorReport, TransferReport, board_read
 from eddy.pool.routes.open_transfers import OpenTransfers, Transfer, Transfers
 
-MOST_ASKED = 256
+MAX_ASKED = 256
 """Requests of one board that a head works on at once; it drops what is beyond."""
-MOST_OUTPUT_BYTES = 256 << 20
+MAX_OUTPUT_BYTES = 256 << 20
 INBOXES = ("_R_.", "_INBOX.")
 """Subjects that answers go to: those that servers make for requests from another account, and clients' own."""
 ZEROS = {"code": "job-failed", "cause": "not-computed", "message": "The board models times alone."}
@@ -57,10 +57,8 @@ class BoardRequestHandler:
     """One head's answers to boards.
 
     Args:
-        link: The pool.
         on_board: Numbers of the jobs on a board that have not ended.
         weights: Of tenants that have kernels on a board, there.
-        floods: What boards send.
         transfers: Where this head gives and takes bytes.
     """
 
@@ -98,7 +96,7 @@ class BoardRequestHandler:
         try:
             async for message in asked.messages:
                 board = message.subject.rsplit(".", 1)[-1]
-                if self._floods.count_and_check(board, REQUESTS) or self._asked[board] >= MOST_ASKED:
+                if self._floods.count_and_check(board, REQUESTS) or self._asked[board] >= MAX_ASKED:
                     continue  # a board of this project asks again
                 self._asked[board] += 1
                 task = asyncio.ensure_future(self._answer(board, message))
@@ -118,8 +116,8 @@ class BoardRequestHandler:
 
     async def _answered(self, board: str, asked: bytes) -> Mapping[str, Any]:
         try:
-            if len(asked) > MOST_SAID_BYTES:
-                raise InvalidRequest(f"A board may send at most {format_bytes(MOST_SAID_BYTES)} at once.", field="what")
+            if len(asked) > MAX_SAID_BYTES:
+                raise InvalidRequest(f"A board may send at most {format_bytes(MAX_SAID_BYTES)} at once.", field="what")
             ask = json.loads(asked)
             return {"ok": await self._ways[ask["what"]](board, ask)}
         except EddyError as error:
@@ -265,8 +263,8 @@ class BoardRequestHandler:
         job, size_bytes, sha = await self._own(board, ask), int(ask["bytes"]), str(ask["sha256"])
         if not re.fullmatch(SHA256, sha):
             raise InvalidRequest("sha256 is in lower-case hex.", field="sha256")
-        if not 0 <= size_bytes <= MOST_OUTPUT_BYTES:
-            raise InvalidRequest(f"An output of a pool has at most {format_bytes(MOST_OUTPUT_BYTES)}.", field="bytes")
+        if not 0 <= size_bytes <= MAX_OUTPUT_BYTES:
+            raise InvalidRequest(f"An output of a pool has at most {format_bytes(MAX_OUTPUT_BYTES)}.", field="bytes")
         return await self._address(Transfer(board, job.id, job.token, job.tenant, sha, size_bytes, True), ask)
 
     async def _sent(self, board: str, ask: Ask) -> Any:

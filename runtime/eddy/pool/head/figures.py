@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from eddy.pool.jetstream.link import Link
 from eddy.pool.mirror.flood_guard import LEASES, REQUESTS
 from eddy.pool.placement.leader import Leader
-from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.placement.shares import WeightRounds
 from eddy.pool.records.records import FINAL, PLACED, QUEUED, RUNNING
 
 NOW = (QUEUED, PLACED, RUNNING)
@@ -24,7 +24,6 @@ class PoolFigures(Collector):
     than by `max`, as each sees all of the pool.
 
     Args:
-        link: The pool.
         lead: This head's part in deciding.
         rounds: Its rounds of weights.
     """

@@ -31,7 +31,7 @@ from eddy.pool.jetstream.tenants import PoolTenants
 from eddy.pool.placement.leader import Leader
 from eddy.pool.placement.placement import LINK_BPS
 from eddy.pool.placement.replanning import ReplanSettings
-from eddy.pool.placement.stall_timeout import LEAST_S
+from eddy.pool.placement.stall_timeout import MIN_S
 from eddy.store.db.bounds import JobBounds
 
 STOPS_S = 0.1
@@ -48,7 +48,6 @@ class HeadSettings:
         pool: URL, or the file it is in.
         bitstreams: Directory of applications, as boards have it.
         key_file: Where the operator's key is written by the first head of a pool.
-        name: Of this head.
         policy: A name of `policy.place.METHODS`.
         egress_bps: What the pool's store may send in all, bits per second.
         host: Address to listen on.
@@ -75,7 +74,7 @@ class HeadSettings:
     port: int = 8000
     replicas: int = 0
     replan: ReplanSettings = field(default_factory=ReplanSettings)
-    patience_s: float = LEAST_S
+    patience_s: float = MIN_S
     creds: str = ""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     retention: JobBounds = field(default_factory=JobBounds)
@@ -213,7 +212,6 @@ class _Quiet(uvicorn.Server):
     """uvicorn's loop, with the signals left to `eddy.host.signals`.
 
     Args:
-        config: uvicorn's.
         ending: Set before connections are waited for.
     """
 

@@ -33,7 +33,6 @@ class OutputCollector:
     """One head's.
 
     Args:
-        link: The pool.
         lead: Its part in deciding.
         blobs: The pool's bytes.
     """

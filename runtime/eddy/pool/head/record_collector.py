@@ -31,7 +31,7 @@ LOOK_S = 5.0
 """Wall seconds between two looks at what is kept."""
 BATCH = 64
 """Jobs of a tenant that go together; of an array all its jobs do."""
-LEAST_AGE_S = 60.0
+MIN_AGE_S = 60.0
 """Wall seconds since its end for which a job stays, whatever bounds say: who waits for it hears of its end."""
 MARK_S = 600.0
 """Wall seconds after which the mark of a record that was removed goes: heads that follow have heard of it by then, and
@@ -43,7 +43,6 @@ class RecordCollector:
     """One head's.
 
     Args:
-        link: The pool.
         lead: Its part in deciding.
         blobs: The pool's bytes.
         bounds: What is kept of jobs that have ended.
@@ -79,7 +78,7 @@ class RecordCollector:
     async def _remove_excess(self) -> None:
         projection, now_s = self._lead.mirror.projection, time.time()
         ended = projection.count_ended()
-        latest_us = round(1e6 * (now_s - LEAST_AGE_S))
+        latest_us = round(1e6 * (now_s - MIN_AGE_S))
         excess = self._bounds.excess(ended)
         for tenant in ended:
             if self._bounds.max_age_s:

@@ -33,7 +33,6 @@ class StreamMonitor:
     """One head's look at the streams.
 
     Args:
-        link: The pool.
         mirror: What this head knows of it; follows again where something was made again.
     """
 
@@ -96,7 +95,7 @@ class StreamMonitor:
         """As the first head made it."""
         replicas = await self._replicas()
         if name in (LEASES, LEADER):
-            return streams.fleeting(name.removeprefix("KV_"), replicas)
+            return streams.short_lived_bucket(name.removeprefix("KV_"), replicas)
         return {WORK: streams.work, EVENTS: streams.events}[name](replicas)
 
     async def _replicas(self) -> int:

@@ -35,9 +35,9 @@ from eddy.pool.jetstream.link import Link
 
 STEP_BYTES = 8 << 20
 """What is set aside at once for a blob that does not say how long it is."""
-SEEN_S, MOST_SEEN = 10.0, 50_000
+SEEN_S, MAX_SEEN = 10.0, 50_000
 """Wall seconds for which a blob that was seen to be there is said to be; and of how many that is known."""
-MOST_BYTES = 1 << 62
+MAX_BYTES = 1 << 62
 """What a tenant may keep whom nothing bounds."""
 
 
@@ -46,7 +46,6 @@ class IncomingBlob:
     """A blob that is to be taken in.
 
     Attributes:
-        tenant: Whose it is.
         sha256: What it should be.
         reference: Who will refer to it.
         declared_bytes: How many it has; None where that shows as they come.
@@ -61,11 +60,7 @@ class IncomingBlob:
 
 
 class PoolBlobs:
-    """The pool's bytes.
-
-    Args:
-        link: The pool.
-    """
+    """The pool's bytes."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -77,8 +72,6 @@ class PoolBlobs:
         """Bytes of a blob; None where it is not there.
 
         Args:
-            tenant: Whose it is.
-            sha256: Its name.
             look: Whether the place is looked at in any case, and not only where that was not done within `SEEN_S`.
         """
         account = await self._link.accounts.of(tenant)
@@ -128,7 +121,7 @@ class PoolBlobs:
         async def chunks() -> AsyncGenerator[bytes, None]:
             yield data
 
-        await self.store(IncomingBlob(tenant, name, reference, len(data), MOST_BYTES), chunks())
+        await self.store(IncomingBlob(tenant, name, reference, len(data), MAX_BYTES), chunks())
         return name
 
     async def store(self, incoming: IncomingBlob, chunks: AsyncIterable[bytes]) -> tuple[int, bool]:
@@ -245,7 +238,6 @@ class PoolBlobs:
         """Whether a generation that somebody refers to is not there, or not all of it.
 
         Args:
-            name: Which.
             read: Whether its bytes are read, too, whatever was known of them.
         """
         found = await self._link.bytes.look(name)
@@ -271,7 +263,7 @@ class PoolBlobs:
         with account.rely():
             if account.newest_reference(sha256) is None:
                 await account.wait_caught_up()
-            async with self._reserved(account, sha256, reference, MOST_BYTES) as reservation:
+            async with self._reserved(account, sha256, reference, MAX_BYTES) as reservation:
                 shared = await self._share(reservation, account.size(sha256) or 0)
                 found = None if shared is None else await self._link.bytes.look(shared)
                 if found is None:
@@ -295,8 +287,6 @@ class PoolBlobs:
 
         Args:
             tenant: Whose they are; all of its entries are known here.
-            reference: The job's.
-            shas: Names of the blobs.
             needs: Whether a job of a tenant's that has not ended names a blob.
         """
         for sha in sorted(shas):
@@ -377,7 +367,7 @@ class PoolBlobs:
 def _remember(known: OrderedDict, name: BlobName, what: object) -> None:  # type: ignore[type-arg]
     known.pop(name, None)
     known[name] = what
-    if len(known) > MOST_SEEN:
+    if len(known) > MAX_SEEN:
         known.popitem(last=False)
 
 

@@ -55,7 +55,7 @@ SETTLED_S = 3600.0
 """Wall seconds after which what is on its way is nobody's any more: it is announced again more often than that."""
 LEFT_S = 86_400.0
 """Wall seconds after which a file on its way in is one that a killed head left: who sends so slowly is ended sooner."""
-MOST_FOLLOWED = 256
+MAX_FOLLOWED = 256
 """Tenants that a head follows at once; those it dealt with longest ago are followed no more, unless it is at work for
 them."""
 WRONG_LAST_SEQUENCE = (10071, 10164)
@@ -70,7 +70,6 @@ class Reference:
     Attributes:
         size_bytes: Of the blob; at most so many, while it is on its way.
         coming: Whether it is on its way, and not there yet.
-        revision: Of its entry.
         since: Of its first entry, where it was announced again without a gap.
         at: Of which generation of the blob.
     """
@@ -90,9 +89,6 @@ class TenantBytes:
     """What a tenant keeps, as a head follows it.
 
     Args:
-        tenant: Whose.
-        nats: The connection.
-        bucket: Where the entries are.
         troubles: What cannot be read.
 
     Attributes:
@@ -263,9 +259,6 @@ class TenantBytes:
 
         Args:
             sha: Of which blob.
-            reference: Who refers to it.
-            size_bytes: Of it.
-            at: Its generation.
             coming: Whether it is not there yet.
             last: The revision of the entry that this one takes the place of; any if left out.
             more: What the entry says beside.
@@ -329,7 +322,6 @@ class Reservation:
     """Bytes that are on their way; an asynchronous context manager, after which what was kept counts, and alone.
 
     Args:
-        account: Whose.
         sha: What they will be.
         reference: Who will refer to them.
         most_bytes: What the tenant may keep.
@@ -364,7 +356,6 @@ class Reservation:
         """See that there is room for so many, in all.
 
         Args:
-            size_bytes: How many.
             at: Of which generation of the blob.
 
         Raises:
@@ -428,8 +419,6 @@ class ByteAccounts:
     """The accounts of tenants that a head deals with.
 
     Args:
-        nats: The connection.
-        bucket: Where the entries are.
         troubles: What cannot be read.
 
     Attributes:
@@ -466,7 +455,7 @@ class ByteAccounts:
         return account
 
     async def _forget_some(self) -> None:
-        for tenant in [*self._accounts][:-MOST_FOLLOWED]:
+        for tenant in [*self._accounts][:-MAX_FOLLOWED]:
             if (account := self._accounts.get(tenant)) is not None and not account.in_use:
                 await self._forget(tenant)
 

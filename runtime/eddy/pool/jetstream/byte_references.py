@@ -21,9 +21,7 @@ class ComingBlob:
     """A blob on its way.
 
     Attributes:
-        revision: Of its entry.
         at_unix_s: When that was written.
-        generation: Of the blob.
     """
 
     revision: int

@@ -31,7 +31,7 @@ from eddy.pool.records.records import PoolJob
 
 TRIES = 64
 """Times a change is tried again because somebody else changed the record in between."""
-MOST_RECORD_BYTES = 1 << 20
+MAX_RECORD_BYTES = 1 << 20
 """Largest record of a job that is accepted: as large as a submission that a board takes. Servers and answers to boards
 take eight times as much, so there is room for what becomes of it."""
 AT_ONCE = 32
@@ -45,7 +45,6 @@ class _Number:
 
     Attributes:
         value: It: the entry's revision.
-        entry: The entry's key.
         digest: What the entry says: of what was submitted.
         new: Whether the entry was written just now. No record has the number then, unless the servers lost entries.
     """
@@ -61,7 +60,6 @@ class JobEntry:
     """An entry of the bucket of jobs, as it is told.
 
     Attributes:
-        key: Its.
         job: The record; None where it cannot be read, or is gone.
         revision: Of the entry; 0 where not even a mark is left that it was taken away.
         written_us: When it was written, microseconds since 1970 by the servers' clocks.
@@ -90,7 +88,6 @@ class PoolJobs:
     passed over.
 
     Args:
-        link: The pool.
         now: Wall time, seconds since 1970.
         array_owner: Whose array has a number; None where no array has it. Arrays have no record of their own.
     """
@@ -108,7 +105,7 @@ class PoolJobs:
 
         Raises:
             Conflict: The key was used for another request.
-            BodyTooLarge: Its record would be larger than `MOST_RECORD_BYTES`; nothing is kept of it.
+            BodyTooLarge: Its record would be larger than `MAX_RECORD_BYTES`; nothing is kept of it.
         """
         _check_size(tenant, [request])
         number = await self._number(tenant, idempotency_key or secrets.token_hex(16), _digest(request))
@@ -127,7 +124,7 @@ class PoolJobs:
 
         Raises:
             Conflict: The key was used for another request.
-            BodyTooLarge: A record would be larger than `MOST_RECORD_BYTES`; nothing is kept of any.
+            BodyTooLarge: A record would be larger than `MAX_RECORD_BYTES`; nothing is kept of any.
         """
         _check_size(tenant, requests)
         key = idempotency_key or secrets.token_hex(16)
@@ -380,8 +377,8 @@ def _microseconds(date: Any) -> int:
 def _check_size(tenant: str, requests: Sequence[Mapping[str, Any]]) -> None:
     for request in requests:
         size = len(to_json(PoolJob(0, tenant, request, 0.0)))
-        if size > MOST_RECORD_BYTES:
-            raise BodyTooLarge(MOST_RECORD_BYTES, size)
+        if size > MAX_RECORD_BYTES:
+            raise BodyTooLarge(MAX_RECORD_BYTES, size)
 
 
 def _same(kept: PoolJob, tenant: str, request: Mapping[str, Any], array: ArrayPlace | None) -> bool:

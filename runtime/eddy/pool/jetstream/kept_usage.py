@@ -71,8 +71,6 @@ async def announce_removal(link: Link, tenant: str, kept: KeptUsage, removing: M
     """Write down that records go. Those of the jobs that were named before are gone.
 
     Args:
-        link: The pool.
-        tenant: Whose they are.
         kept: What was read of it.
         removing: What each of the jobs had, by number.
 

@@ -23,8 +23,6 @@ class LeaderLease:
     read at, so a job is placed once.
 
     Args:
-        link: The pool.
-        name: Of this head.
         clock: Seconds that never jump.
     """
 

@@ -49,7 +49,7 @@ from eddy.pool.connection import connection, streams
 from eddy.pool.connection.connection import connected
 from eddy.pool.connection.credentials import PoolAccess, PoolUnreachable
 from eddy.pool.connection.refusals import UNDONE
-from eddy.pool.connection.streams import EVENTS, LEASES, MOST_CONSUMERS
+from eddy.pool.connection.streams import EVENTS, LEASES, MAX_CONSUMERS
 from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.budget import Budget, budget_of
 from eddy.pool.jetstream.byte_accounts import BUCKET as BYTES
@@ -174,8 +174,8 @@ async def _made(client: Nats, replicas: int, place: ByteStore) -> Link:
         except BucketNotFoundError:
             return await js.create_key_value(KeyValueConfig(bucket=name, history=1, replicas=replicas))
 
-    async def fleeting(name: str) -> KeyValue:
-        await stream(streams.fleeting(name, replicas))
+    async def short_lived(name: str) -> KeyValue:
+        await stream(streams.short_lived_bucket(name, replicas))
         return await js.key_value(name)
 
     async def stream(config: StreamConfig) -> None:
@@ -189,8 +189,8 @@ async def _made(client: Nats, replicas: int, place: ByteStore) -> Link:
         bucket("eddy_submissions"),
         bucket("eddy_jobs"),
         bucket("eddy_boards"),
-        fleeting("eddy_leases"),
-        fleeting("eddy_leader"),
+        short_lived("eddy_leases"),
+        short_lived("eddy_leader"),
         bucket("eddy_keys"),
     )
     others = (each(replicas) for each in (streams.work, streams.events))
@@ -241,12 +241,12 @@ async def open_followed_streams(js: JetStreamContext) -> None:
 
 
 async def _updated(js: JetStreamContext, stream: str) -> None:
-    """Have a stream take `MOST_CONSUMERS`, and leases no header that takes others' away, as buckets do by themselves; a
+    """Have a stream take `MAX_CONSUMERS`, and leases no header that takes others' away, as buckets do by themselves; a
     server may refuse to change the number."""
     config = (await js.stream_info(stream)).config
     wanted = replace(
         config,
-        max_consumers=MOST_CONSUMERS,
+        max_consumers=MAX_CONSUMERS,
         allow_rollup_hdrs=False if stream == LEASES else config.allow_rollup_hdrs,
     )
     if wanted != config:

@@ -23,7 +23,7 @@ from eddy.store.disk.names import is_blob
 
 OBJECTS, STREAM, WRITTEN = "eddy_blobs", "OBJ_eddy_blobs", "EDDY_WRITTEN"
 """What that release called its store of objects, and the streams of it and of what boards had written."""
-MOST_S, LEAST_BPS = 60.0, 1e6
+MAX_S, MIN_BPS = 60.0, 1e6
 """Wall seconds that an object may take, beside its bytes at this rate: where pieces are lost, none comes any more."""
 _log = structlog.get_logger("eddy.pool")
 
@@ -65,7 +65,7 @@ async def _move(kept: ObjectStore, info: ObjectInfo, accounts: ByteAccounts, pla
         return False
     draft = await asyncio.to_thread(place.draft)
     try:
-        await asyncio.wait_for(kept.get(str(info.name), writeinto=draft), MOST_S + size / LEAST_BPS)  # type: ignore[arg-type]
+        await asyncio.wait_for(kept.get(str(info.name), writeinto=draft), MAX_S + size / MIN_BPS)  # type: ignore[arg-type]
         if draft.sha256 == sha:
             await place.keep(draft, name)
             return True

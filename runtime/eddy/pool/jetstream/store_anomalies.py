@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 """Records that are shown of those that cannot be read."""
 _log = structlog.get_logger("eddy.pool")
 
@@ -39,5 +39,5 @@ class StoreAnomalies:
 
     def list_unreadable(self) -> list[dict[str, str]]:
         """The first of those that cannot be read."""
-        first = sorted(self.unreadable.items())[:MOST_SHOWN]
+        first = sorted(self.unreadable.items())[:MAX_SHOWN]
         return [{"bucket": bucket, "key": key, "why": why} for (bucket, key), why in first]

@@ -28,7 +28,7 @@ from eddy.pool.records.record_json import (
     unreadable_record_error,
     value_from_json,
 )
-from eddy.store.account_tables.keys import new_key_id
+from eddy.store.account_tables.tenants import new_key_id
 
 PREFIX = "eddy_"
 """What every key begins with, as on a board."""
@@ -45,7 +45,6 @@ class PoolKeys:
     """The keys of a pool.
 
     Args:
-        link: The pool.
         now: Wall time, seconds since 1970.
     """
 
@@ -145,12 +144,12 @@ class PoolKeys:
             async for entry in told:
                 if entry is None:
                     break
-                if (key := self.read_told(entry)) is not None:
+                if (key := self.read_entry(entry)) is not None:
                     found.append(key)
         latest = {key.key_hash: key for key in found if tenant in ("", key.tenant)}
         return sorted(latest.values(), key=lambda key: (key.created_unix_s, key.id))
 
-    def read_told(self, entry: KeyValue.Entry) -> ApiKey | None:
+    def read_entry(self, entry: KeyValue.Entry) -> ApiKey | None:
         """The key of an entry; None where it is another's, gone, or cannot be read, which is set aside then."""
         if not entry.key.startswith(KEY):
             return None

@@ -41,7 +41,6 @@ class PoolTenant:
     """Who asks.
 
     Attributes:
-        id: Name.
         admin: Whether it is the operator.
         weight: What it is entitled to over the whole pool, relative to the others.
         max_jobs: Jobs that have not ended, at once; None for any number.
@@ -103,11 +102,7 @@ class PoolTenant:
 
 
 class PoolTenants:
-    """The pool's tenants.
-
-    Args:
-        link: The pool.
-    """
+    """The pool's tenants."""
 
     def __init__(self, link: Link) -> None:
         self._link, self._keys = link, PoolKeys(link)
@@ -210,11 +205,11 @@ class PoolTenants:
             async for entry in told:
                 if entry is None:
                     break
-                if (tenant := self.read_told(entry)) is not None:
+                if (tenant := self.read_entry(entry)) is not None:
                     found[tenant.id] = tenant
         return [found[key] for key in sorted(found)]
 
-    def read_told(self, entry: KeyValue.Entry) -> PoolTenant | None:
+    def read_entry(self, entry: KeyValue.Entry) -> PoolTenant | None:
         """The tenant of an entry; None where it is another's, gone, or cannot be read, which is set aside then."""
         if not entry.key.startswith(TENANT):
             return None

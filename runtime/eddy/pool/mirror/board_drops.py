@@ -55,16 +55,16 @@ BOARDS_OWN = frozenset(
 """Causes and codes of refusals that say something of the board and nothing of the job."""
 IN_VAIN = "tried-too-often"
 """Cause of the end of a job that boards were given in vain."""
-MOST_TRIES, FROM_BOARDS, MOST_OF_FEW = 8, 3, 32
+MAX_TRIES, FROM_BOARDS, MAX_OF_FEW = 8, 3, 32
 """A job is ended after so many tries in a row in vain, where these were of at least three boards or all refused it;
 after 32 in any case. One board, or two of one bench, may lose power some times."""
 NAMED_WITHIN_S = 10.0
 """Seconds in which a board that renews its lease names a job it was given among those it works on."""
 ONE_DROP_S = 1.0
 """Jobs that a board drops within so many seconds are one drop: all it had, when it ends."""
-MOST_KEPT = 16
+MAX_KEPT = 16
 """Drops in a row that are remembered; the last of so many hold a board back for as long as any do."""
-FIRST_S, MOST_S = 5.0, 600.0
+FIRST_S, MAX_S = 5.0, 600.0
 """Seconds that the second drop in a row holds a board back, and most that any does."""
 SILENT_S, FORGIVEN_S = 60.0, 3600.0
 """Seconds that a board is held back at first where it committed nothing, and after which the next time is the first."""
@@ -81,7 +81,7 @@ class _Dropped:
         at = bisect.bisect_left(self.at_s, at_s)
         if all(abs(at_s - each) >= ONE_DROP_S for each in self.at_s[max(at - 1, 0) : at + 1]):
             self.at_s.insert(at, at_s)
-            del self.at_s[:-MOST_KEPT]
+            del self.at_s[:-MAX_KEPT]
 
     def forgive(self, until_s: float) -> None:
         """What was until then counts no more."""
@@ -91,7 +91,7 @@ class _Dropped:
         """Seconds for which it holds the board back, where drop number `first` does so for `first_s`."""
         if len(self.at_s) < first:
             return 0.0
-        held_s = min(first_s * 2.0 ** (len(self.at_s) - first), MOST_S)
+        held_s = min(first_s * 2.0 ** (len(self.at_s) - first), MAX_S)
         return max(self.at_s[-1] + held_s - now_s, 0.0)
 
 
@@ -99,7 +99,6 @@ def after_board_failure(job: PoolJob, token: int, error: Mapping[str, Any], now_
     """A job of which its board says that it failed: failed where that is the job's own matter, else given back.
 
     Args:
-        job: It.
         token: Under which the board has it.
         error: What the board says: `code`, `cause` and `message`.
         now_s: Wall time, seconds since 1970.
@@ -119,9 +118,9 @@ def after_recall(job: PoolJob, now_s: float) -> PoolJob:
     tries = _in_vain(job)
     refused = all(str(move["because"]).startswith(REFUSED) for move in tries)
     few = len({move["from"] for move in tries}) < FROM_BOARDS and not refused
-    if len(tries) < (MOST_OF_FEW if few else MOST_TRIES):
+    if len(tries) < (MAX_OF_FEW if few else MAX_TRIES):
         return job
-    last = dict.fromkeys(f"{move['from']}: {move['because']}" for move in tries[-MOST_TRIES:])
+    last = dict.fromkeys(f"{move['from']}: {move['because']}" for move in tries[-MAX_TRIES:])
     message = f"Boards were given it {len(tries)} times and committed nothing more of it. The last: {'; '.join(last)}."
     return job.stop({"code": "job-failed", "cause": IN_VAIN, "message": message}, now_s)
 
@@ -157,7 +156,6 @@ class BoardDrops:
         """Take in what a job's record says that was not seen yet; one told again says nothing new.
 
         Args:
-            job: The record.
             news: Whether it happened now; else it counts as of its date, as for a head that has just started.
         """
         if job.is_ended and job.id not in self._seen:

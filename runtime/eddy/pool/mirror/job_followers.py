@@ -23,7 +23,6 @@ class FollowedJob:
     Attributes:
         latest: Its record as it was last told since somebody follows it; None before.
         changed: Set when the next change is told; another one then.
-        followers: How many there are.
     """
 
     latest: Revised | None = None
@@ -76,7 +75,6 @@ class JobFollowers:
         """A job as it is once it is good, or when the time is over.
 
         Args:
-            number: Which.
             read: Reads its record from the servers: at the beginning, and where the time is over.
             good: Whether it is what was waited for.
             wait_s: Wall seconds.

@@ -36,8 +36,6 @@ class JobReader:
     """One head's.
 
     Args:
-        link: The pool.
-        projection: Where it is kept.
         take: Called for each entry that is new, or changed; puts it into the projection.
         settled: Called once all that is there was read.
     """

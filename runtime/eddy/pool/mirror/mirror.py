@@ -44,9 +44,9 @@ COLLECTABLE = 10_000
 """Jobs that have just ended that are kept until somebody looked at their outputs."""
 MARKS = 100_000
 """Marks of removed records that are remembered, until the head that leads takes them away."""
-AGAIN_S, MOST_AGAIN_S = 0.5, 4.0
+AGAIN_S, MAX_AGAIN_S = 0.5, 4.0
 """Wall seconds until it follows again after that ended: twice as many each time, where nothing better is heard."""
-MOST_S = 2 * RENEW_S
+MAX_S = 2 * RENEW_S
 """What the time between two beats counts at most."""
 
 
@@ -66,7 +66,7 @@ class LeaseClock:
     def observe_beat(self) -> None:
         """An own beat was heard."""
         now_s = self._clock()
-        self.s += min(now_s - self._last_s, MOST_S)
+        self.s += min(now_s - self._last_s, MAX_S)
         self._last_s = now_s
 
 
@@ -125,27 +125,22 @@ class Mirror:
     """The pool as this process sees it. A head that has just started knows the same after one read of the buckets.
 
     Args:
-        link: The pool.
         head: Name of the head; its own beats in the bucket of leases tell whether renewals would be heard.
         clock: Seconds that never jump.
         folder: Where what was read of jobs is kept; None for memory.
 
     Attributes:
         projection: What was read of jobs.
-        reader: Reads it.
         jobs: Those that have not ended, by number.
         boards: Every board that ever joined, by name, as it last said.
         estimates: What their parts say of times.
         date: That of the servers.
-        drops: What boards dropped.
         floods: Boards that send without end.
         tenants: Tenants of the pool, by name.
         there: Inputs that boards were sent.
-        inputs: Blobs that jobs need.
         collectable: Jobs that have ended, as they did, for whoever removes what nobody can fetch.
         marks: Of records that were removed: when this head heard of it, the number, and the mark's revision.
         followers: Who waits for a job.
-        keys: Tenants' keys.
         began_s: When this head began, by the clock of the machine that never jumps.
         seen: What has happened since everything that was there was read.
         changed: Set when something a decision depends on has changed.
@@ -234,10 +229,10 @@ class Mirror:
             if self.projection.damaged:
                 self._begin_again()
             followed = (
-                connection != self._link.reconnects or self._anew.is_set() or time.monotonic() - began_s > MOST_AGAIN_S
+                connection != self._link.reconnects or self._anew.is_set() or time.monotonic() - began_s > MAX_AGAIN_S
             )
             self._anew.clear()
-            wait_s = AGAIN_S if followed else min(2 * wait_s, MOST_AGAIN_S)
+            wait_s = AGAIN_S if followed else min(2 * wait_s, MAX_AGAIN_S)
             await self._wait(wait_s)
 
     def restart_following(self) -> None:
@@ -393,10 +388,10 @@ class Mirror:
                     self._heard_of_tenant(entry)
 
     def _heard_of_tenant(self, entry: KeyValue.Entry) -> None:
-        if (tenant := self._pool_tenants.read_told(entry)) is not None:
+        if (tenant := self._pool_tenants.read_entry(entry)) is not None:
             self.tenants[tenant.id] = tenant
             self.changed.set()
-        elif (key := self._pool_keys.read_told(entry)) is not None:
+        elif (key := self._pool_keys.read_entry(entry)) is not None:
             self.keys.add_key(key)
         elif entry.key.startswith(KEPT_USAGE) and entry.operation is None:
             name = entry.key.removeprefix(KEPT_USAGE)

@@ -38,7 +38,6 @@ def order_by_weight(
     waiting and of boards each reaches.
 
     Args:
-        jobs: Those that wait.
         given: Those that boards have.
         weights: Of tenants; 1 where a name is missing.
         most: How many of them are wanted, from the front; all if left out.

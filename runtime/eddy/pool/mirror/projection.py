@@ -25,13 +25,13 @@ from eddy.pool.records.record_json import UnreadableRecord, job_from_json
 from eddy.pool.records.records import CANCELLED, FAILED, PoolJob
 from eddy.store.db.rows import INSERT_LABELS, microseconds
 from eddy.store.db.schema import MIGRATIONS, migrate
-from eddy.store.job_tables.listing import JobFilter, Place, listing, unknown_page_error
+from eddy.store.job_tables.listing import JobFilter, Place, page_query, unknown_page_error
 
 ENTRY_BYTES = 512
 """What a job takes beside its record: the entry of its idempotency key, and what a server adds to both."""
 FORMAT = f"1.{len(MIGRATIONS)}"
 """Of the file: one of another is made again."""
-MOST_FILES = 64
+MAX_FILES = 64
 """Heads of one folder that have a file each; a further one keeps what it reads in memory."""
 REMOVED = 1000
 """Keys that are kept of records that were removed last: a killed server forgets removals of its last minutes."""
@@ -104,7 +104,7 @@ class Projection:
         self.removed = self._read_removed()
 
     def _open(self, folder: Path | None) -> sqlite3.Connection:
-        for number in range(MOST_FILES if folder is not None else 0):
+        for number in range(MAX_FILES if folder is not None else 0):
             assert folder is not None
             path = folder / f"jobs-{number}.sqlite3"
             try:
@@ -327,7 +327,6 @@ class Projection:
         every job of which had ended by then.
 
         Args:
-            tenant: Whose.
             before_us: Wall time, microseconds since 1970.
             limit: At most so many.
         """
@@ -342,7 +341,8 @@ class Projection:
             limit: At most this many.
         """
         return [
-            ((int(row["place"]), int(row["id"])), self._job(row)) for row in self._rows(*listing(wanted, after, limit))
+            ((int(row["place"]), int(row["id"])), self._job(row))
+            for row in self._rows(*page_query(wanted, after, limit))
         ]
 
     def check_place(self, wanted: JobFilter, place: Place) -> None:

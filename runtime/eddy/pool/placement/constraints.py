@@ -113,7 +113,6 @@ class Obstacle:
     Attributes:
         option: Of its submission that they do not meet; "" where it is something else.
         words: The same for people, of several boards.
-        boards: Which.
         can_run: Whether they can run it at all.
     """
 

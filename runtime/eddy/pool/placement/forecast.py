@@ -25,7 +25,7 @@ LOOKED_AT = 2_000
 """Waiting jobs that are forecast: the first. Of the others nothing is told."""
 OLDEST_S, OLDEST_MISSING_S = 1.0, 0.2
 """How old a forecast may be in wall seconds, and for a job that it does not have."""
-LEAST_LEFT = 0.1
+MIN_LEFT = 0.1
 """Of a part that takes longer than expected, this share of the expected time is left."""
 
 
@@ -68,7 +68,6 @@ class ExpectedJob:
         """As a board shows it, in the seconds of the job.
 
         Args:
-            at_s: Now.
             everyone: Whether the place counts everyone's jobs.
         """
         return ExpectedTimes(
@@ -86,7 +85,6 @@ def forecast(view: PoolView, now_unix_s: float) -> dict[int, ExpectedJob]:
     """What is expected of jobs on boards and of the first that wait, by number.
 
     Args:
-        view: The pool.
         now_unix_s: Wall time.
     """
     found: dict[int, ExpectedJob] = {}
@@ -156,7 +154,7 @@ def time_left(job: PoolJob, board: PoolBoard, estimates: Estimates, now_unix_s: 
         return whole
     since = max(job.started_unix_s, job.parts[-1].ended_unix_s if job.parts else 0.0)
     spent_s = min(max(now_unix_s - since, 0.0), whole.mean_s)
-    return replace(whole, mean_s=max(whole.mean_s - spent_s, LEAST_LEFT * mean_s))
+    return replace(whole, mean_s=max(whole.mean_s - spent_s, MIN_LEFT * mean_s))
 
 
 def _known(job: PoolJob, estimates: Estimates) -> bool:
@@ -186,7 +184,6 @@ class Forecasts:
         """What is expected of a job, in seconds since its arrival; None where nothing can be told.
 
         Args:
-            job: It.
             everyone: Whether its place counts everyone's jobs.
         """
         if job.is_ended:

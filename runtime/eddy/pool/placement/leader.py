@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -30,17 +30,50 @@ from eddy.pool.jetstream.link import Link
 from eddy.pool.mirror.board_drops import LEASE_ENDED, NOT_WORKED_ON, after_recall
 from eddy.pool.mirror.mirror import Mirror
 from eddy.pool.placement.forecast import LOOKED_AT
-from eddy.pool.placement.lanes import run_in_lanes
 from eddy.pool.placement.placement import LINK_BPS, Method, PlacementDecision, PoolView, decide, next_planned
 from eddy.pool.placement.replanning import ReplanSettings, ReplanState, profitable_moves, replace_moves
-from eddy.pool.placement.stall_timeout import LEAST_S, StallTimeout
+from eddy.pool.placement.stall_timeout import MIN_S, StallTimeout
 from eddy.pool.records.record_json import UnreadableRecord
 from eddy.pool.records.records import PLACED, JobFenced, PoolJob
+
+AT_ONCE = 16
+"""Calls that are under way at once: a call waits for the servers' disks, and others can wait with it."""
+Call = Callable[[], Awaitable[object]]
+
+
+async def run_in_lanes(calls: Iterable[tuple[Hashable, Call]], at_once: int = AT_ONCE) -> None:
+    """Make all calls. Those of one lane begin in the order given, each once the one before has ended.
+
+    After a call has failed, none begins any more; this raises what it raised once those under way have ended.
+
+    Args:
+        calls: Each with the lane it is in.
+        at_once: How many may be under way.
+    """
+    lanes: dict[Hashable, list[Call]] = {}
+    for lane, call in calls:
+        lanes.setdefault(lane, []).append(call)
+    turns, failures = asyncio.Semaphore(at_once), list[Exception]()
+
+    async def run(lane: list[Call]) -> None:
+        for call in lane:
+            async with turns:
+                if failures:
+                    return
+                try:
+                    await call()
+                except Exception as failure:
+                    failures.append(failure)
+
+    await asyncio.gather(*map(run, lanes.values()))
+    if failures:
+        raise failures[0]
+
 
 GATHER_S, GATHER_TIMES = 0.05, 4.0
 """Wall seconds in which arrivals become one batch, at least; and how many times as long as the last decision took, so
 that deciding takes a fifth of a head's time at most. Boards have a job more than they run, and do not wait for it."""
-MOST_SIZES = 200_000
+MAX_SIZES = 200_000
 """Sizes of inputs that are remembered."""
 AGAIN_S = 2.0
 """A placement that its board has not named for so long is told again."""
@@ -64,8 +97,6 @@ class Leader:
     """One head's part in deciding.
 
     Args:
-        link: The pool.
-        name: Of this head.
         policy: A name of `policy.place.METHODS`.
         egress_bps: What the pool's store may send in all.
         replan: When it plans again what boards have.
@@ -84,7 +115,7 @@ class Leader:
         policy: str = "prompt",
         egress_bps: float = LINK_BPS,
         replan: ReplanSettings = ReplanSettings(),  # noqa: B008
-        patience_s: float = LEAST_S,
+        patience_s: float = MIN_S,
         folder: Path | None = None,
     ) -> None:
         self._link, self._table, self._blobs = link, PoolJobs(link), PoolBlobs(link)
@@ -276,7 +307,7 @@ class Leader:
     async def _measure(self, waiting: Iterable[PoolJob]) -> None:
         """Sizes of inputs that are not known yet."""
         blobs = {(job.tenant, sha) for job in waiting for sha in job.blobs}
-        if len(self._sizes) > MOST_SIZES:
+        if len(self._sizes) > MAX_SIZES:
             self._sizes = {}  # another, as a decision may have the one before
 
         async def measure(tenant: str, sha: str) -> None:

@@ -31,7 +31,7 @@ LINK_BPS = 1e9
 HORIZON, AT_LEAST = 200, 4
 """Waiting jobs that are planned at once: so many, or so many times the boards that have room where that is more. The
 first by priority and arrival; what is behind them is planned when they have gone."""
-LEAST_S = 1e-4
+MIN_S = 1e-4
 """Least time a job counts as; a time of 0 would mean that it keeps no accelerator."""
 
 
@@ -80,7 +80,7 @@ def remaining_s(job: PoolJob, board: PoolBoard, estimates: Estimates) -> float:
     """Seconds that what is left of a job takes on a board; infinite where it cannot run there."""
     if not board.runs(job):
         return float("inf")
-    return max((job.batch - job.done) * estimates.item_s(job.timed, board.kind)[0], LEAST_S)
+    return max((job.batch - job.done) * estimates.item_s(job.timed, board.kind)[0], MIN_S)
 
 
 def _times_s(
@@ -103,7 +103,7 @@ def _times_s(
             if board.runs(job) and job.board_kind in (ANY, COMPUTING if board.computes else MODEL):
                 item_s[i, j] = estimates.item_s(job.timed, board.kind)[0]
     items = np.array([job.batch - job.done for job in jobs], np.float64)
-    found: Floats = np.maximum(item_s[row][:, column] * items[:, None], LEAST_S)
+    found: Floats = np.maximum(item_s[row][:, column] * items[:, None], MIN_S)
     for i, job in enumerate(jobs):
         if is_particular(job):
             found[i, [not rules.allow(job, board) for board in boards]] = np.inf
@@ -120,8 +120,6 @@ def instance_of(
     """The batch as [002] has it.
 
     Args:
-        view: The pool.
-        jobs: Those of the batch.
         boards: Those they may go to.
         ready: When these are ready, where that is known.
         rules: Which of them may have which; those of the view, if left out.
@@ -145,7 +143,6 @@ class _Ready:
     """When accelerators of boards end what they have: longest first onto the one that is free first.
 
     Args:
-        view: The pool.
         boards: Those that are asked for.
     """
 
@@ -171,7 +168,7 @@ class _Ready:
             runs = board.runs(job)
             item_s = self._item_s[key] = self._estimates.item_s(job.timed, board.kind)[0] if runs else float("inf")
         if item_s < float("inf"):
-            self._times.setdefault(board.name, []).append(max((job.batch - job.done) * item_s, LEAST_S))
+            self._times.setdefault(board.name, []).append(max((job.batch - job.done) * item_s, MIN_S))
             self._known.pop(board.name, None)
 
     def of(self, board: PoolBoard) -> list[float]:
@@ -221,7 +218,6 @@ def next_planned(view: PoolView, in_turn: TurnOrder | None = None) -> list[PoolJ
     A job that no board with room can run is not planned, and keeps nothing from those behind it.
 
     Args:
-        view: The pool.
         in_turn: Jobs that wait and are kept in turn, in place of those of the view.
     """
     boards, room = _with_room(view)
@@ -401,7 +397,6 @@ class _Alike:
     """Boards of each kind that may have room, in order; those seen to have none are not looked at again.
 
     Args:
-        boards: All.
         room: What each has; only ever less.
         rules: Which of them may have which jobs.
     """

@@ -118,7 +118,6 @@ class ProfitableMove:
     """A job that is better taken from its board.
 
     Attributes:
-        job: It.
         board: Where it would end sooner.
         here_s: Seconds until it would end where it is.
         there_s: The same there, with all that moving costs.

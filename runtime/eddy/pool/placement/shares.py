@@ -6,19 +6,23 @@ Whatever head is asked, the answer follows from the boards' last reports and the
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from eddy.market.board_weights import ROUNDS, split_bids
+from eddy.pool.connection.streams import RENEW_S
+from eddy.pool.mirror.mirror import Mirror
 
 USED_UP, ROOM = 0.8, 1.3
 """A tenant that used less of what it was promised than the first wants no more than the second times what it used.
 Their product is above 1, so one that keeps wanting so much is not taken for one that wants more."""
-MOST_WORK = 4_000_000
+MAX_WORK = 4_000_000
 """Tenants times boards times rounds of one answer; beyond, fewer rounds."""
 
 
@@ -55,7 +59,7 @@ class BoardUse:
     tenants: Mapping[str, TenantUse] = field(default_factory=dict)
 
     @staticmethod
-    def told(market: Mapping[str, Any]) -> BoardUse:
+    def from_report(market: Mapping[str, Any]) -> BoardUse:
         """Of a board's report (`eddy.pool.agent.local_board.LocalBoard.market`)."""
         return BoardUse(
             cores=float(sum(cluster["cores"] for cluster in market.get("clusters", ()))),
@@ -85,7 +89,7 @@ def weights_by_board(boards: Mapping[str, BoardUse], weights: Mapping[str, float
         wants,
         np.array([boards[name].cores for name in names]),
         np.array([boards[name].own for name in names]),
-        min(ROUNDS, max(MOST_WORK // wants.size, 16)),
+        min(ROUNDS, max(MAX_WORK // wants.size, 16)),
     )
     return {
         name: {tenant: float(bids[row, column]) for row, tenant in enumerate(tenants) if wants[row, column] > 0}
@@ -106,7 +110,6 @@ def pool_market(
 
     Args:
         boards: Their reports, by name.
-        tenant: Who asks.
         weight: Its weight in the pool.
         epoch: Rounds in which this head has worked weights out.
         at_s: When the last of them was, seconds since this head began.
@@ -152,3 +155,54 @@ def _mean(mine: Sequence[tuple[str, Mapping[str, Any]]], what: str) -> float | N
 def _from(said: Sequence[str]) -> str:
     """The least sure of what boards say."""
     return next((each for each in ("assumed", "counters") if each in said), "nothing ran")
+
+
+class WeightRounds:
+    """Weights of tenants on boards.
+
+    Args:
+        mirror: What this head knows of the pool.
+        clock: Seconds that never jump.
+
+    Attributes:
+        number: Rounds so far.
+        at_s: When the last one was, seconds since this head began.
+    """
+
+    def __init__(self, mirror: Mirror, clock: Callable[[], float] = time.monotonic) -> None:
+        self._mirror, self._clock, self._began_s = mirror, clock, clock()
+        self._next_s = float("-inf")
+        self._turn = asyncio.Lock()
+        self._weights: Mapping[str, Mapping[str, float]] = {}
+        self.number, self.at_s = 0, 0.0
+
+    def reports(self) -> dict[str, Mapping[str, Any]]:
+        """What boards that are there told of their cores, by name, and of tenants whose jobs they have."""
+        whose: dict[str, set[str]] = {}
+        for job in self._mirror.jobs.jobs_on_boards:
+            whose.setdefault(job.board, set()).add(job.tenant)
+        return {
+            board.name: _of(board.market, whose.get(board.name, set()))
+            for board in self._mirror.live_boards
+            if board.market
+        }
+
+    async def weights(self, board: str) -> Mapping[str, float]:
+        """Of the tenants that have kernels on a board, there."""
+        async with self._turn:
+            if self._clock() >= self._next_s:
+                uses = {name: BoardUse.from_report(market) for name, market in self.reports().items()}
+                self._weights = await asyncio.to_thread(weights_by_board, uses, self._mirror.weights)
+                self.number, self.at_s = self.number + 1, self._clock() - self._began_s
+                self._next_s = self._clock() + RENEW_S / 2
+        return self._weights.get(board, {})
+
+    def market(self, tenant: str) -> dict[str, Any]:
+        """What the markets of all boards say to one tenant."""
+        weight = self._mirror.weights.get(tenant, 1.0)
+        return pool_market(self.reports(), tenant, weight, self.number, self.at_s)
+
+
+def _of(market: Mapping[str, Any], tenants: Set[str]) -> dict[str, Any]:
+    """A report without tenants that have nothing there: a board's word decides on nobody else."""
+    return {**market, "tenants": {name: told for name, told in market["tenants"].items() if name in tenants}}

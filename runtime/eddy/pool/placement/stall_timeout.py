@@ -18,13 +18,13 @@ from eddy.pool.mirror.estimates import Estimates
 from eddy.pool.placement.placement import PoolView
 from eddy.pool.records.records import AHEAD, RUNNING, PoolBoard, PoolJob
 
-LEAST_S = 300.0
+MIN_S = 300.0
 """Seconds that any part may take, beside `TIMES` what is expected of it."""
 TIMES = 8.0
 """How many times the 90th percentile of its time a part may take."""
 SLOWEST_BPS = 1e6
 """A link that sends inputs at this rate is one of the slowest."""
-MOST_OWN = 63
+MAX_OWN = 63
 """Jobs of a board's own that count, at most."""
 
 
@@ -33,7 +33,6 @@ class _Watched:
     """A placement, as it was seen last.
 
     Attributes:
-        state: Of its job.
         done: Items committed.
         spent_s: Since that was seen to change.
         slowest_item_s: Longest that an item took on this board, by this count.
@@ -61,7 +60,7 @@ class StallTimeout:
         least_s: Seconds that any part may take, beside what is expected of it.
     """
 
-    def __init__(self, least_s: float = LEAST_S) -> None:
+    def __init__(self, least_s: float = MIN_S) -> None:
         self._least_s = least_s
         self._heard_s = float("inf")
         self._watched: dict[tuple[int, int], _Watched] = {}
@@ -99,7 +98,7 @@ class StallTimeout:
 
 def _share(board: PoolBoard, width: int, running: int) -> float:
     """Of a board's time, what each job of the pool that it runs has at least."""
-    own = min(max(board.load - len(board.running), 0), MOST_OWN)
+    own = min(max(board.load - len(board.running), 0), MAX_OWN)
     return min(width / max(running, 1), 1.0) / (1 + own)
 
 

@@ -85,7 +85,6 @@ def job_from_json(data: bytes | None, key: str = "") -> PoolJob:
     """The job that `to_json` gave.
 
     Args:
-        data: It.
         key: Of its entry; "" where it comes from elsewhere.
 
     Raises:

@@ -43,9 +43,7 @@ class JobPart:
 
     Attributes:
         first: Its first item.
-        items: How many.
         outputs: Blob (sha256) by output, all items end to end.
-        board: Where it ran.
         token: Under which placement.
         started_unix_s: The same, less the time its board took for it.
         ended_unix_s: Wall time of its commit, of the head that committed it.
@@ -79,7 +77,6 @@ class PoolJob:
 
     Attributes:
         id: Its number.
-        tenant: Whose it is.
         request: The submission, as `POST /v1/jobs` takes it.
         submitted_unix_s: Wall time of acceptance.
         state: One of the states above.
@@ -87,9 +84,7 @@ class PoolJob:
         token: Grows with every placement.
         bps: Rate at which its inputs may be sent, bits per second; 0 for no bound.
         parts: What is committed, in order of items, without gaps.
-        error: Why it failed.
         started_unix_s: When a board first took it up.
-        ended_unix_s: Its end.
         cancel_asked_unix_s: When its end was asked for.
         moves: Boards it was taken from, and why.
         why: What its last placement was decided on.
@@ -327,8 +322,6 @@ class PoolBoard:
         name: Unique in the pool.
         kind: Board adapter and profile: boards of a kind take equally long.
         width: Jobs of the pool it runs at once.
-        slots: Its slots.
-        applications: What it can run.
         kernels: Whether it takes kernels.
         session: Changes whenever its agent starts.
         drained: Why it gets no work; "" where it does.

@@ -17,17 +17,17 @@ from eddy.api.request_bodies.base import SHA256
 from eddy.pool.records.record_json import computes_by_kind
 from eddy.pool.records.records import PoolBoard
 
-MOST_CORES = 1 << 16
-MOST_BYTES = 1 << 50
-MOST_S = 366 * 86400.0
+MAX_CORES = 1 << 16
+MAX_BYTES = 1 << 50
+MAX_S = 366 * 86400.0
 """Wall seconds a part may take."""
-MOST_BPS = 1e15
-MOST_WIDTH = 1024
-MOST_FIGURE, MOST_NAMED, MOST_LETTERS = 1e15, 4096, 200
+MAX_BPS = 1e15
+MAX_WIDTH = 1024
+MAX_FIGURE, MAX_NAMED, MAX_LETTERS = 1e15, 4096, 200
 """Figures, clusters and tenants, and letters of a name in a report of a market."""
-MOST_SAID_BYTES = 1 << 20
+MAX_SAID_BYTES = 1 << 20
 """Of a request or a lease: a head that reads it does nothing else meanwhile."""
-MOST_OUTPUTS = 1024
+MAX_OUTPUTS = 1024
 """Of a job."""
 Name = Annotated[str, Field(max_length=200)]
 
@@ -42,18 +42,18 @@ class BoardReport(BoardMessage):
     """`eddy.pool.records.records.PoolBoard`, without its market."""
 
     kind: Name
-    width: int = Field(ge=1, le=MOST_WIDTH)
-    slots: int = Field(ge=0, le=MOST_WIDTH)
+    width: int = Field(ge=1, le=MAX_WIDTH)
+    slots: int = Field(ge=0, le=MAX_WIDTH)
     applications: tuple[Name, ...] = Field(max_length=10_000)
     kernels: bool
     session: Name
     drained: Name = ""
-    modules: tuple[Name, ...] = Field(default=(), max_length=MOST_WIDTH)
-    running: tuple[Annotated[int, Field(ge=0, le=(1 << 53))], ...] = Field(default=(), max_length=4 * MOST_WIDTH)
-    link_bps: float = Field(default=0.0, ge=0, le=MOST_BPS)
+    modules: tuple[Name, ...] = Field(default=(), max_length=MAX_WIDTH)
+    running: tuple[Annotated[int, Field(ge=0, le=(1 << 53))], ...] = Field(default=(), max_length=4 * MAX_WIDTH)
+    link_bps: float = Field(default=0.0, ge=0, le=MAX_BPS)
     load: int = Field(default=0, ge=0)
-    memory_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
-    guests: int = Field(default=0, ge=0, le=MOST_WIDTH)
+    memory_bytes: int = Field(default=0, ge=0, le=MAX_BYTES)
+    guests: int = Field(default=0, ge=0, le=MAX_WIDTH)
     computes: bool | None = None
     release: Annotated[str, Field(max_length=64)] = ""
 
@@ -63,10 +63,10 @@ class PartReport(BoardMessage):
 
     first: int = Field(ge=0)
     items: int = Field(ge=1)
-    outputs: dict[Name, Annotated[str, Field(pattern=SHA256)]] = Field(max_length=MOST_OUTPUTS)
+    outputs: dict[Name, Annotated[str, Field(pattern=SHA256)]] = Field(max_length=MAX_OUTPUTS)
     computed: bool = True
-    sent_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
-    unchecked: tuple[Name, ...] = Field(default=(), max_length=MOST_OUTPUTS)
+    sent_bytes: int = Field(default=0, ge=0, le=MAX_BYTES)
+    unchecked: tuple[Name, ...] = Field(default=(), max_length=MAX_OUTPUTS)
 
 
 def _of_this_release(kernel: Any) -> Any:
@@ -80,7 +80,7 @@ class CommitReport(BoardMessage):
     """A part, how long it took, and what the board said of its kernel."""
 
     part: PartReport
-    took_s: float = Field(ge=0, le=MOST_S)
+    took_s: float = Field(ge=0, le=MAX_S)
     kernel: Annotated[Kernel | None, BeforeValidator(_of_this_release)] = None
 
 
@@ -95,9 +95,9 @@ class ErrorReport(BoardMessage):
 class TransferReport(BoardMessage):
     """Inputs that a board fetched."""
 
-    bytes: int = Field(ge=0, le=MOST_BYTES)
-    took_s: float = Field(ge=0, le=MOST_S)
-    given_bps: float = Field(ge=0, le=MOST_BPS)
+    bytes: int = Field(ge=0, le=MAX_BYTES)
+    took_s: float = Field(ge=0, le=MAX_S)
+    given_bps: float = Field(ge=0, le=MAX_BPS)
 
 
 class ReportedTenant(BoardMessage):
@@ -141,18 +141,18 @@ def _market(said: Any) -> dict[str, Any]:
         return {}
     kept = market.model_dump(mode="json")
     cores = [cluster.cores for cluster in market.clusters]
-    return kept if _fits(kept) and min(cores, default=0) >= 0 and sum(cores) <= MOST_CORES else {}
+    return kept if _fits(kept) and min(cores, default=0) >= 0 and sum(cores) <= MAX_CORES else {}
 
 
 def _fits(value: Any) -> bool:
     """Whether all of it can be added up and told."""
     if isinstance(value, dict):
-        return len(value) <= MOST_NAMED and all(_fits(name) and _fits(each) for name, each in value.items())
+        return len(value) <= MAX_NAMED and all(_fits(name) and _fits(each) for name, each in value.items())
     if isinstance(value, list):
-        return len(value) <= MOST_NAMED and all(_fits(each) for each in value)
+        return len(value) <= MAX_NAMED and all(_fits(each) for each in value)
     if isinstance(value, str):
-        return len(value) <= MOST_LETTERS
-    return value is None or abs(value) <= MOST_FIGURE
+        return len(value) <= MAX_LETTERS
+    return value is None or abs(value) <= MAX_FIGURE
 
 
 def lease_read(name: str, data: bytes) -> PoolBoard:
@@ -161,7 +161,7 @@ def lease_read(name: str, data: bytes) -> PoolBoard:
     Raises:
         ValueError: It cannot be read.
     """
-    if len(data) > MOST_SAID_BYTES:
+    if len(data) > MAX_SAID_BYTES:
         raise ValueError("it is too long")
     try:
         raw = json.loads(data)

@@ -44,7 +44,6 @@ class Bounds:
     """One head's checks.
 
     Args:
-        link: The pool.
         mirror: What this head knows of its jobs.
         clock: Seconds that never jump. Claims are as old as it is that this head met them: dates of heads differ.
     """

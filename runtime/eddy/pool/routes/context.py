@@ -16,8 +16,8 @@ from eddy.api.access.session_bodies import SAFE, SessionCookie, session_of
 from eddy.api.access.sessions import HEADER, Sessions
 from eddy.api.access.uploads import UploadLimits, Uploads
 from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
-from eddy.api.http.metrics import Metrics
 from eddy.api.http.problems import Forbidden
+from eddy.api.http.request_log import Metrics
 from eddy.api.request_bodies.numbers import Decimal
 from eddy.core.tenants import KeyScope
 from eddy.packages.catalogue import Catalogue
@@ -28,7 +28,7 @@ from eddy.pool.jetstream.tenant_keys import PoolKeys
 from eddy.pool.jetstream.tenants import PoolTenant, PoolTenants
 from eddy.pool.placement.forecast import Forecasts
 from eddy.pool.placement.leader import Leader
-from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.placement.shares import WeightRounds
 from eddy.pool.routes.bounds import Bounds
 from eddy.pool.routes.open_transfers import OpenTransfers
 from eddy.store.db.numbers import Numbers
@@ -44,9 +44,7 @@ class HeadParts:
     """What the routes use.
 
     Attributes:
-        link: The pool.
         lead: This head's part in deciding.
-        catalogue: What can be run.
         numbers: How jobs and events are told.
         max_blob_bytes: Largest blob.
         page_size: Jobs in a page where the request names no limit.

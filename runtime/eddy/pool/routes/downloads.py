@@ -30,7 +30,6 @@ class StoredBytes:
     """Blobs end to end.
 
     Attributes:
-        tenant: Whose.
         names: Their sha256.
         sizes: Their bytes.
     """
@@ -66,7 +65,6 @@ async def open_range(
     """What is between two bytes, a piece at a time; the first is there when this returns.
 
     Args:
-        blobs: The pool's.
         stored: The bytes.
         begin: The first.
         stop: The one behind the last.

@@ -32,7 +32,7 @@ from eddy.pool.routes.context import Caller, HeadParts, Number, Parts
 from eddy.pool.routes.downloads import StoredBytes
 from eddy.pool.routes.rendering import explain_placement, render_explanation, render_job, render_trial
 from eddy.pool.routes.submission import requests_of, submit_within_bounds, visible_job
-from eddy.pool.routes.waiting import kept_by, obstacles_of, render_obstacles
+from eddy.pool.routes.waiting import obstacles_of, render_obstacles, unmet_options
 
 NOT_SUBMITTED = (1 << 63) - 1
 """Number of a job that is tried out: behind all others of its tenant."""
@@ -88,7 +88,7 @@ async def list_jobs(query: Annotated[ListQuery, Query()], parts: Parts, caller: 
     limit, numbers, mirror = query.limit or parts.page_size, parts.numbers, parts.lead.mirror
     parts.rate_limits.admit_page(caller, limit)
     await mirror.wait_caught_up()
-    wanted = query.wanted(query.tenant if caller.admin else caller.id, numbers)
+    wanted = query.to_filter(query.tenant if caller.admin else caller.id, numbers)
     after = query.after(numbers)
     if after is not None:
         mirror.projection.check_place(wanted, after)
@@ -193,7 +193,7 @@ async def remove_outputs(number: Number, parts: Parts, caller: Caller) -> Respon
 async def explain_job(number: Number, parts: Parts, caller: Caller) -> Explained:
     """Where a job's time went and what it waits for, as a board tells it."""
     job = await visible_job(parts, caller, number)
-    keeps = kept_by(obstacles_of(parts.lead.mirror, job))
+    keeps = unmet_options(obstacles_of(parts.lead.mirror, job))
     return render_explanation(job, number, time.time(), parts.forecasts.expect_job(job, caller.admin), keeps)
 
 

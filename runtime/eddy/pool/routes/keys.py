@@ -17,7 +17,7 @@ from eddy.core.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.routes.context import Caller, HeadParts, Parts
-from eddy.store.account_tables.keys import MOST_KEYS, revoke_after
+from eddy.store.account_tables.tenants import MAX_KEYS, revoke_after
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=JsonRoute)
 _KeyId = Annotated[str, Path(max_length=64, description="The key's name, as `GET /v1/keys` shows it.")]
@@ -46,9 +46,9 @@ async def make_key(body: KeySubmission, response: Response, parts: Parts, caller
             allowed = [KeyScope.TENANT.value, KeyScope.READ.value]
             message = f"A key of this scope is an operator's, made with an operator's: {owner.id} gets none with yours."
             raise InvalidRequest(message, field="scope", allowed=allowed)
-        if sum(not key.ended(now_s) for key in await parts.keys.all(owner.id)) >= MOST_KEYS:
-            message = f"Tenant {owner.id} has {MOST_KEYS} keys that are good: revoke one first."
-            raise QuotaExceeded(message, limit=MOST_KEYS, asked=MOST_KEYS + 1)
+        if sum(not key.ended(now_s) for key in await parts.keys.all(owner.id)) >= MAX_KEYS:
+            message = f"Tenant {owner.id} has {MAX_KEYS} keys that are good: revoke one first."
+            raise QuotaExceeded(message, limit=MAX_KEYS, asked=MAX_KEYS + 1)
         if old is not None and scope is not KeyScope.OPERATOR:
             await _check_left(parts, old, now_s + body.grace_s)
         with_s = caller.key_expires_unix_s if caller.id == owner.id else None

@@ -18,7 +18,7 @@ from eddy.core.errors import NotFound
 from eddy.pool.connection.transfer import digest_of
 from eddy.pool.records.records import PoolJob
 
-MOST_AT_ONCE = 32
+MAX_AT_ONCE = 32
 """Addresses of a board that are good at once at a head, beyond which the oldest is given up; of one that has many jobs,
 two for each."""
 GOOD_S = 120.0
@@ -35,12 +35,9 @@ class Transfer:
     """One that may begin.
 
     Attributes:
-        board: Whose.
         job: Number of the job, and the token of its placement there.
         token: See `job`.
         tenant: Whose bytes.
-        sha256: Their name.
-        size_bytes: How many.
         sends: Whether the board sends them; else it fetches.
         bps: Bits per second that it gets them at; 0 for any rate.
     """
@@ -71,14 +68,13 @@ class OpenTransfers:
         """An address for a transfer.
 
         Args:
-            transfer: Which.
             digest: Of the secret that it will need.
             jobs: How many the board has.
         """
         name, own = secrets.token_hex(16), self._of[transfer.board]
         self._open[name] = transfer, digest, time.monotonic() + GOOD_S
         own.append(name)
-        while len(own) > max(MOST_AT_ONCE, 2 * jobs):
+        while len(own) > max(MAX_AT_ONCE, 2 * jobs):
             self._open.pop(own.popleft(), None)
         return f"{self._url}{PATH}/{name}"
 

@@ -20,7 +20,7 @@ from eddy.api.request_bodies.numbers import Whole
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.board_constraints import BUILT_IN
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
+from eddy.core.tenants import MAX_WEIGHT, MIN_WEIGHT
 from eddy.pool.connection.credentials import NAME
 from eddy.pool.jetstream.boards import change_board, forget_board
 from eddy.pool.jetstream.bucket_reader import read_entry
@@ -40,7 +40,7 @@ class PoolAttributes(Request):
     """What a pool knows of a tenant beside its bounds."""
 
     weight: float = Field(
-        default=1.0, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to over the pool."
+        default=1.0, ge=MIN_WEIGHT, le=MAX_WEIGHT, description="What it is entitled to over the pool."
     )
 
 
@@ -79,7 +79,7 @@ class PoolTenantChange(Request):
     quota: PoolQuota | None = Field(default=None, description="Bounds; those left out stay.")
     display_name: DisplayName | None = Field(default=None, description="What people call it; null stays.")
     weight: float | None = Field(
-        default=None, ge=LEAST_WEIGHT, le=MOST_WEIGHT, description="What it is entitled to over the pool; null stays."
+        default=None, ge=MIN_WEIGHT, le=MAX_WEIGHT, description="What it is entitled to over the pool; null stays."
     )
 
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eddy.core.units import format_size
-from eddy.pool.connection.streams import KEPT, MOST_CONSUMERS, PASSING_ON
+from eddy.pool.connection.streams import KEPT, MAX_CONSUMERS, PASSING_ON
 
 FULL, MANY = 0.9, 0.8
 """Of what a stream may keep, and of consumers it may have: from there on something is refused soon."""
 SKEW_S = 5.0
 """Seconds that a head's date may differ from the servers': a lease's time."""
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Blobs that are named which are lost."""
 CERTIFICATE_S = 30 * 86_400.0
 """Wall seconds before its end from which on a certificate is told of."""
@@ -25,7 +25,6 @@ class ExaminedStream:
     """A stream, as its servers say.
 
     Attributes:
-        kept_bytes: What it keeps.
         most_bytes: What it may; 0 for no bound of its own.
         consumers: How many read it.
         behind: Servers that keep it and lag, or do not answer.
@@ -42,11 +41,9 @@ class ExaminedBytes:
     """What lies in the pool's place for bytes, beside what is referred to.
 
     Attributes:
-        place: Where.
         away: Why nothing of it can be known now; "" where it can.
         full: What it says where it takes no more.
         blobs: How many lie there, as far as was looked.
-        kept_bytes: Of them.
         is_whole: Whether there was time to look at all.
         lost: Blobs that somebody refers to, and that are not there or of another size, as tenant/hash.
         unnamed: How many lie there that nobody refers to, since longer than any is on its way.
@@ -77,7 +74,6 @@ class ObservedPool:
         placed: Jobs that boards have, by board.
         unreadable: Records that cannot be read, as bucket/key.
         skew_s: This head's date less the servers'; None where that is not known.
-        release: Of this head.
         server_release: Of the NATS server it is connected to.
         heads: Releases of heads that answer, by name.
         bytes: What lies in the place for bytes; None where nobody looked.
@@ -108,7 +104,6 @@ class PoolFinding:
     Attributes:
         check: What was looked at.
         ok: Whether nothing is to be done.
-        found: For people.
         advice: What to do; "" where nothing is.
     """
 
@@ -144,8 +139,8 @@ def _streams(seen: ObservedPool) -> Iterator[PoolFinding]:
 
 def _consumers(seen: ObservedPool) -> Iterator[PoolFinding]:
     for name, stream in sorted(seen.streams.items()):
-        if stream.consumers > MANY * MOST_CONSUMERS:
-            found = f"{name} has {stream.consumers} readers of {MOST_CONSUMERS} that it may have"
+        if stream.consumers > MANY * MAX_CONSUMERS:
+            found = f"{name} has {stream.consumers} readers of {MAX_CONSUMERS} that it may have"
             yield PoolFinding(
                 "consumers", False, found, "look for boards that fetch and do not end: `eddy pool status`"
             )
@@ -190,11 +185,11 @@ def _bytes(seen: ObservedPool) -> Iterator[PoolFinding]:
     if told.full:
         advice = "give it more room, or remove outputs and blobs; nothing more is taken until then"
         yield PoolFinding("bytes", False, told.full, advice)
-    for name in told.lost[:MOST_NAMED]:
+    for name in told.lost[:MAX_NAMED]:
         tenant, _, sha = name.partition("/")
         found = f"blob {sha} of {tenant} is lost, or a part of it"
         yield PoolFinding("bytes", False, found, "have it uploaded again; where it is an output, the job run again")
-    if (more := len(told.lost) - MOST_NAMED) > 0:
+    if (more := len(told.lost) - MAX_NAMED) > 0:
         yield PoolFinding("bytes", False, f"{more} blobs more are lost", "restore the place of bytes from its backup")
     if told.unnamed:
         found = f"{told.unnamed} blobs in {told.place} are nobody's"

@@ -17,7 +17,7 @@ from eddy.pool.connection.streams import EVENTS
 from eddy.pool.jetstream.tenants import OPERATOR
 from eddy.pool.records.records import PoolJob
 from eddy.pool.routes.context import HeadParts
-from eddy.store.account_tables.keys import revoke_after
+from eddy.store.account_tables.tenants import revoke_after
 from eddy.store.job_tables.listing import JobFilter
 
 AT_ONCE = 500
@@ -28,8 +28,6 @@ async def remove_tenant(parts: HeadParts, name: str, cancel: bool) -> int:
     """Remove a tenant as far as it goes now; answers how many of its jobs had not ended.
 
     Args:
-        parts: The head's.
-        name: Of the tenant.
         cancel: Whether it may have jobs that have not ended.
 
     Raises:

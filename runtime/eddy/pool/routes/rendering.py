@@ -103,7 +103,6 @@ def explain_placement(
     """Why a job is where it is: `why` its last placement was decided on, and `moves` it made.
 
     Args:
-        job: It.
         number: What it is told as.
         everyone: Whether what others had waiting then is told as well.
         keeps: What keeps boards from having it, while it waits for one.
@@ -147,16 +146,15 @@ def render_quota(tenant: PoolTenant, most_bytes: int) -> dict[str, Any]:
 
 
 def render_explanation(
-    job: PoolJob, number: int, now_unix_s: float, estimate: ExpectedTimes | None, kept_by: str = ""
+    job: PoolJob, number: int, now_unix_s: float, estimate: ExpectedTimes | None, unmet_options: str = ""
 ) -> Explained:
     """A job explained as a board does it, as far as a pool knows: what happened in slots is its boards' matter.
 
     Args:
-        job: It.
         number: What it is told as.
         now_unix_s: Wall time.
         estimate: Its start and end, where they can be told.
-        kept_by: What it asks of boards that none meets now, in words; "" where that is not why it waits.
+        unmet_options: What it asks of boards that none meets now, in words; "" where that is not why it waits.
     """
     at_s = (now_unix_s if job.ended_unix_s is None else job.ended_unix_s) - job.submitted_unix_s
     life_ns = max(round(NS * at_s), 0)
@@ -164,7 +162,7 @@ def render_explanation(
     waited_ns = min(max(begun, 0), life_ns)
     ran_ns = min(round(NS * sum(part.ended_unix_s - part.started_unix_s for part in job.parts)), life_ns - waited_ns)
     parts = {"board": waited_ns, "running": ran_ns, "between parts": life_ns - waited_ns - ran_ns}
-    wait = None if job.is_ended else _waits(job, kept_by)
+    wait = None if job.is_ended else _waits(job, unmet_options)
     ended = f" until it ended as {job.state}" if job.is_ended else ", and it has not ended"
     life_s, waited_s, ran_s = life_ns / NS, waited_ns / NS, ran_ns / NS
     went = f"{waited_s:.3g} s before a board began it, {ran_s:.3g} s on boards, the rest between its parts"
@@ -188,15 +186,15 @@ def render_explanation(
     )
 
 
-def _waits(job: PoolJob, kept_by: str) -> WaitShown:
+def _waits(job: PoolJob, unmet_options: str) -> WaitShown:
     """What a job waits for that has not ended."""
     if job.state == QUEUED:
         if job.after:
             return WaitShown(
                 cause="predecessor", words="It waits for the jobs it comes after, or for a board with room."
             )
-        if kept_by:
-            return WaitShown(cause="constraint", words=f"No board meets what it asks for: {kept_by}.")
+        if unmet_options:
+            return WaitShown(cause="constraint", words=f"No board meets what it asks for: {unmet_options}.")
         most = job.max_running
         bound = "" if most is None else f"; boards have {most} of its array at once at most"
         return WaitShown(cause="board", words=f"It waits for a board with room{bound}.")

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from eddy.api.request_bodies.admission import admit
-from eddy.api.request_bodies.jobs import JobSubmission
+from eddy.api.request_bodies.jobs import JobSubmission, admit
 from eddy.api.request_bodies.kinds import VIEWS
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFull
@@ -72,8 +71,6 @@ async def requests_of(
     """Submissions as boards take them; they differ in nothing but inputs, labels and a kernel's arguments.
 
     Args:
-        parts: Of the head.
-        caller: Whose they are.
         jobs: One, or those of an array.
         key: Names them; what was accepted before under the same one is not refused for a bound.
         of_array: Whether they are an array's.
@@ -118,8 +115,6 @@ async def _waits(
     """What each job waits for.
 
     Args:
-        parts: Of the head.
-        caller: Whose they are.
         shared: What they are told to wait for.
         size: Jobs of their array; None where it is one of its own.
 

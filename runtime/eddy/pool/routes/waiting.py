@@ -53,7 +53,7 @@ def obstacles_of(mirror: Mirror, job: PoolJob) -> list[Obstacle]:
     return obstacles(job, boards, usable.keys(), full, rules)
 
 
-def kept_by(found: Sequence[Obstacle]) -> str:
+def unmet_options(found: Sequence[Obstacle]) -> str:
     """In words, the constraints that alone keep a job from every board that could run it; "" where something else
     keeps it from one."""
     asked = [each for each in found if each.option]

@@ -36,7 +36,7 @@ KNOCK_S, LOOK_S = 2.0, 0.02
 HEADS = "head"
 """Whom `revoke` takes for the heads: no board is called so."""
 PORT, CLUSTER_PORT = 4222, 6222
-MOST_BUFFERED = 1000
+MAX_BUFFERED = 1000
 """Messages that a server takes for a stream before they are on its disk; it refuses those beyond, and who sent them
 tries again. One board that sends without end would keep the others' waiting for as long as the disk needs for its."""
 MAX_PAYLOAD_BYTES = 8 << 20
@@ -151,7 +151,6 @@ class _Users:
         revoked: Secret halves of keys that are let in no more, by whose they were: they are tried, to see that.
         generation: Secret half of a key that is new with every change of all this, and may do nothing: a server that
             lets it in has read its configuration since.
-        places: The servers.
     """
 
     head: str
@@ -335,7 +334,6 @@ class PoolAdmission:
         """Take note of a server of this pool that is about to start; answers its configuration.
 
         Args:
-            place: Where.
             store_bytes: Most that it keeps; 0 for three quarters of what its disk has room for.
         """
         with self._alone():
@@ -357,12 +355,7 @@ class PoolAdmission:
         return place.config
 
     def runs(self, place: Place, number: int) -> None:
-        """Take note of a server that has just been started.
-
-        Args:
-            place: Where.
-            number: Of its process.
-        """
+        """Take note of a server that has just been started."""
         began = {"pid": number, "jetstream": _jetstream_of(place.config)}
         write_private(place.running, json.dumps(began).encode())
 
@@ -553,7 +546,7 @@ def _jetstream(place: Place, store_bytes: int) -> dict[str, Any]:
         "max_file_store": store_bytes or (free_bytes(place.folder) + has) * 3 // 4,
         # Acknowledged means on the disk, here as on a single board.
         "sync_interval": "always",
-        "max_buffered_msgs": MOST_BUFFERED,
+        "max_buffered_msgs": MAX_BUFFERED,
     }
 
 

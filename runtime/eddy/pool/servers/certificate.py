@@ -24,8 +24,6 @@ def made_certificate(certificate: Path, key: Path, hosts: Iterable[str] = ()) ->
     """Write a certificate of the servers, signed by itself, and its private key; both PEM.
 
     Args:
-        certificate: Where.
-        key: Where.
         hosts: Names and addresses at which servers of a cluster reach each other: they check these. This machine's own
             is always one.
     """

@@ -19,7 +19,6 @@ def main(parent: int, *server: str) -> None:
     """Run the server in place of this, unless who started it has ended.
 
     Args:
-        parent: Its process.
         server: The server's command line.
     """
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)

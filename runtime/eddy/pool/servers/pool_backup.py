@@ -47,7 +47,6 @@ class PoolBackupNote:
     """What a backup says of itself.
 
     Attributes:
-        format: Of the file.
         at_unix_s: Wall time of the moment it is of.
         paused_s: Wall seconds for which the server stood still.
         sums: SHA-256 of each file.
@@ -79,8 +78,6 @@ def back_up(folder: Path, place: Place, file: Path) -> PoolBackupNote:
 
     Args:
         folder: Of `eddy pool up`.
-        place: Its server.
-        file: To be made.
 
     Raises:
         NotFound: There is no pool.

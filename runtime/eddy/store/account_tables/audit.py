@@ -57,7 +57,6 @@ class AuditEntry:
         actor: The tenant who did it; "" for Eddy itself.
         key: Name of the key it was done with; "" for none.
         action: What was done, as `drain-slot`.
-        facts: With what.
         chain: Keyed hash of all that and of the entry before.
     """
 
@@ -79,7 +78,6 @@ class Audit:
     """The log.
 
     Args:
-        db: Where it is kept.
         folder: Where its head is kept.
 
     Attributes:
@@ -206,7 +204,6 @@ class AuditVerdict:
     """What a look at the whole log found.
 
     Attributes:
-        entries: How many there are.
         head: Number and chain of the last, as `17:5f3a...`, to be kept elsewhere; "" for an empty log.
         problems: What is wrong, for people; empty where all is well.
     """

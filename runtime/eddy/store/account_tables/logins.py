@@ -18,7 +18,6 @@ class LoginRow:
 
     Attributes:
         cookie_hash: SHA-256 of its cookie's value, hex.
-        tenant: Whose it is.
         key_hash: Hash of the key it was opened with.
         csrf_token: What requests carry that change something.
         ends_unix_s: When it ends.
@@ -32,11 +31,7 @@ class LoginRow:
 
 
 class LoginTable:
-    """The sessions that are kept.
-
-    Args:
-        db: Where.
-    """
+    """The sessions that are kept."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

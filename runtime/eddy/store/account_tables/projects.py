@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.core.projects import Project, effective_weights
-from eddy.core.tenants import LEAST_WEIGHT, MOST_WEIGHT
+from eddy.core.tenants import MAX_WEIGHT, MIN_WEIGHT
 from eddy.store.account_tables.tenants import Tenants
 from eddy.store.account_tables.usage import Usage
 from eddy.store.db.damage import RecordKind, names_damage
@@ -21,9 +21,7 @@ class Projects:
     """All projects, and what tenants are entitled to.
 
     Args:
-        db: Where they are kept.
         tenants: Who may be in them, and their weights.
-        usage: What tenants used.
 
     Attributes:
         damaged: Names of those whose records cannot be read; their tenants are without a project until they are added
@@ -160,7 +158,7 @@ def project_from_row(row: sqlite3.Row) -> Project:
         RecordDamaged: It is not what was written.
     """
     found = check_types(Project(row["id"], row["share"]))
-    if not LEAST_WEIGHT <= found.share <= MOST_WEIGHT:
+    if not MIN_WEIGHT <= found.share <= MAX_WEIGHT:
         raise ValueError(f"the share is {found.share}")
     return found
 

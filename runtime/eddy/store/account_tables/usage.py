@@ -64,7 +64,6 @@ class BoardAccount:
     Attributes:
         from_ns: Board time since which there are so many slots.
         to_ns: Board time up to which everything is charged.
-        slots: How many.
         before_ns: What was charged before.
     """
 
@@ -121,7 +120,6 @@ class Usage:
     bounds.
 
     Args:
-        db: Where they are kept.
         half_life_days: Wall days after which past use counts half in what tenants are entitled to; 0: it does not.
 
     Attributes:
@@ -309,8 +307,6 @@ class Usage:
         """Check that a tenant has not used up what it may in a day, nor will with what it has under way.
 
         Args:
-            tenant: Who.
-            quota: Its bounds.
             expected_s: Slot-seconds that its jobs under way are expected to use; asked where slots are bounded.
 
         Raises:
@@ -337,8 +333,6 @@ class Usage:
         for, and is not ended before.
 
         Args:
-            tenant: Who.
-            quota: Its bounds.
             lasts_s: Slot-seconds.
             expected_s: Those that its other leases and its jobs under way are expected to use.
 

@@ -12,11 +12,7 @@ from eddy.store.db.rows import parse_object
 
 
 class Epochs:
-    """The epochs that are kept.
-
-    Args:
-        db: Where they are kept.
-    """
+    """The epochs that are kept."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

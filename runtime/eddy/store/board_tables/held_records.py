@@ -50,7 +50,6 @@ class HeldRecords(Generic[Record]):
 
     Args:
         db: Where it is kept, in the table that its kind is called.
-        kind: What it is.
         load: Reads a row; raises `RecordDamaged` where it cannot.
         kept_ended: How many of a tenant that have ended are still known; beyond them, the oldest are forgotten.
     """

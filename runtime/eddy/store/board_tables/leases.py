@@ -21,11 +21,7 @@ KEPT_LEASES = 200
 
 
 class LeaseTable(HeldRecords[LeaseRecord]):
-    """The leases of all tenants.
-
-    Args:
-        db: Where they are kept.
-    """
+    """The leases of all tenants."""
 
     def __init__(self, db: Database) -> None:
         super().__init__(db, RecordKind.LEASE, lease_from_row, KEPT_LEASES)

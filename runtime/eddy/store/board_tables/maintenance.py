@@ -19,11 +19,7 @@ MAX_WINDOWS = 200
 
 
 class Maintenance:
-    """The calendar.
-
-    Args:
-        db: Where it is kept.
-    """
+    """The calendar."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -85,7 +81,7 @@ class Maintenance:
             self._db.after_commit(lambda: self._changed([(changed, self._windows[window][1])]))
         return changed
 
-    def write_told(self, db: sqlite3.Connection, told: Mapping[str, str]) -> None:
+    def write_notified(self, db: sqlite3.Connection, told: Mapping[str, str]) -> None:
         """Note in a transaction what notices were made of."""
         db.executemany("UPDATE maintenance SET told = ? WHERE id = ?", [(stage, name) for name, stage in told.items()])
         changed = [(self._windows[name][0], stage) for name, stage in told.items() if name in self._windows]

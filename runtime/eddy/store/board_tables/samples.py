@@ -24,7 +24,6 @@ class Sample:
 
     Attributes:
         unix_s: When it ended, by the wall clock.
-        slots: Slots there were.
         busy: Slots that ran an item or loaded a module.
         running, waiting: Jobs.
         ended, failed: Jobs that ended well, and otherwise, in that time; sums.
@@ -73,11 +72,7 @@ def thin_out(samples: Sequence[Sample], points: int) -> list[Sample]:
 
 
 class Samples:
-    """The samples that are kept.
-
-    Args:
-        db: Where they are kept.
-    """
+    """The samples that are kept."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -28,7 +28,6 @@ class SessionTable(HeldRecords[SessionRecord]):
     """The sessions of all tenants.
 
     Args:
-        db: Where they are kept.
         folder: Of the files that hold their memory while it is not on the board.
     """
 

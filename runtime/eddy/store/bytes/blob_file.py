@@ -19,9 +19,7 @@ class BlobFile:
     """A blob's bytes, where they lie.
 
     Attributes:
-        path: The file.
         sha256: What its bytes hash to.
-        size_bytes: How many there are.
         damaged: Where it is noted if they are not what was stored.
     """
 

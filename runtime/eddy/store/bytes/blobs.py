@@ -86,7 +86,7 @@ class BlobListing:
     following: str | None
 
 
-MOST_BYTES = 1 << 50
+MAX_BYTES = 1 << 50
 """More than any file has, and few enough for sums."""
 _NAMED = "typeof(sha256) = 'text' AND length(sha256) = 64 AND sha256 NOT GLOB '*[^0-9a-f]*'"
 """Of a row that a blob can be asked for by."""
@@ -95,7 +95,7 @@ _MAX_NAMELESS = 1000
 
 @names_damage("a blob's row")
 def _bytes(size: object) -> int:
-    if type(size) is not int or not 0 <= size <= MOST_BYTES:
+    if type(size) is not int or not 0 <= size <= MAX_BYTES:
         raise TypeError(f"it has {size!r:.40} bytes")
     return size
 
@@ -111,7 +111,7 @@ def hash_and_size(row: sqlite3.Row) -> tuple[str, int]:
 
 def check_summable(column: str) -> str:
     """That a column of bytes can be among those that are added up."""
-    return f"typeof({column}) = 'integer' AND {column} BETWEEN 0 AND {MOST_BYTES}"
+    return f"typeof({column}) = 'integer' AND {column} BETWEEN 0 AND {MAX_BYTES}"
 
 
 def _called(tenant: str, sha256: str) -> str:
@@ -120,12 +120,6 @@ def _called(tenant: str, sha256: str) -> str:
 
 class Blobs:
     """The blobs of all tenants: a file each, and a row that says it is whole.
-
-    Args:
-        db: Where the rows are.
-        folder: Where the files are.
-        numbers: How jobs are told.
-        quota: A tenant's bounds.
 
     Attributes:
         folder: As given.
@@ -175,8 +169,6 @@ class Blobs:
         """Give a settled draft its name, then its row; answers whether the row is new.
 
         Args:
-            tenant: Whose.
-            sha256: Its hash.
             draft: The bytes.
             booked: Bytes that the caller has booked for it. Whatever happens here, only those of a row that has come
                 stay booked: also where the disk refuses after the row was written.
@@ -213,7 +205,6 @@ class Blobs:
         """Hashes of a tenant's blobs, with their sizes, in order of the hashes.
 
         Args:
-            tenant: Whose.
             after: Only those behind this one.
             limit: At most so many.
 
@@ -341,7 +332,6 @@ class Blobs:
         """Forget some blobs of a tenant that is removed; answers whether there may be more.
 
         Args:
-            tenant: Whose.
             most: As many.
         """
         with self._naming:

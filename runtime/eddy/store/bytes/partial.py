@@ -32,12 +32,7 @@ _NAME = re.compile(r"([^.]+)\.([0-9a-f]{64})\.part")
 
 
 class PartialBlob:
-    """A partial blob, held by whoever adds to it; for one thread at a time.
-
-    Args:
-        path: The file.
-        size_bytes: What is there.
-    """
+    """A partial blob, held by whoever adds to it; for one thread at a time."""
 
     def __init__(self, path: Path, size_bytes: int) -> None:
         self.path, self.size_bytes = path, size_bytes
@@ -97,8 +92,6 @@ class Partials:
         """Add to a partial blob, or begin one.
 
         Args:
-            tenant: Whose.
-            sha256: The blob's.
             offset: What is there already, as its sender believes.
 
         Raises:

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from eddy.host.files import translate_os_errors
-from eddy.store.db.database import Database, wanted
+from eddy.store.db.database import Database, pairs_table
 from eddy.store.disk.names import DRAFT, INCOMING, is_blob, output_of, tenant_of
 
 BATCH = 400
@@ -93,9 +93,8 @@ def _outputs_among(db: Database, names: Sequence[str]) -> set[str]:
     """Those of some files' names that rows have; what is not `<job>.<name>` is nobody's."""
     keys = {name: output_of(name) for name in names}
     asked = [key for key in keys.values() if key is not None]
-    query = (
-        f"{wanted(len(asked))} SELECT DISTINCT job, name FROM wanted CROSS JOIN result ON job = first AND name = second"
-    )
+    table = "wanted CROSS JOIN result ON job = first AND name = second"
+    query = f"{pairs_table(len(asked))} SELECT DISTINCT job, name FROM {table}"
     rows = db.rows(query, *(part for key in asked for part in key)) if asked else []
     there = {(row["job"], row["name"]) for row in rows}
     return {name for name, key in keys.items() if key in there}

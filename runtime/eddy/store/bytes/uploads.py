@@ -36,9 +36,7 @@ class Upload:
     Not for two threads at once.
 
     Args:
-        blobs: Where it goes.
         ledger: Where its bytes are booked.
-        tenant: Whose it is.
         sha256: What its bytes must hash to.
         declared_bytes: How many will come, where that is known.
 

@@ -73,7 +73,6 @@ class Damage:
         Args:
             kind: Of what it is.
             name: What it is called, or its number.
-            how: How it shows.
         """
         called = self.told(kind, name)
         with self._lock:
@@ -108,7 +107,6 @@ class Damage:
 
         Args:
             kind: Of what they are.
-            rows: They.
             name: What one is called.
             load: Reads one; raises `RecordDamaged` where it cannot.
         """
@@ -123,11 +121,7 @@ _ILLEGIBLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticErro
 
 
 def names_damage(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a function that reads a row's text say what is damaged where it is not what was written.
-
-    Args:
-        what: What the row holds.
-    """
+    """Let a function that reads a row's text say what is damaged where it is not what was written."""
 
     def wrap(load: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(load)

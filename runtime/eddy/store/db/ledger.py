@@ -13,12 +13,7 @@ from eddy.core.units import format_bytes, format_size
 
 
 class Ledger:
-    """Bytes by tenant, within the tenant's quota.
-
-    Args:
-        kept: What is there.
-        quota: A tenant's bounds.
-    """
+    """Bytes by tenant, within the tenant's quota."""
 
     def __init__(self, kept: Mapping[str, int], quota: Callable[[str], Quota]) -> None:
         self._booked, self._quota = Counter(kept), quota

@@ -56,8 +56,6 @@ class StoredJob:
     """A job as a restarted hypervisor finds it.
 
     Attributes:
-        request: What was asked for.
-        record: What had happened.
         cancel: Whether its end was asked for.
         snapshot: What the state machine needs beside the record; empty for a job it never saw.
     """
@@ -207,7 +205,6 @@ def load_record(text: str, number: int | None = None) -> JobRecord:
     """The inverse of `dump_record`; fields a newer version added get their defaults.
 
     Args:
-        text: What it wrote.
         number: The job's id, where its row says it; None for the one written.
     """
     body = parse_object(text)

@@ -34,7 +34,6 @@ class DamagedFile(EddyError):
 
     Args:
         message: Which file of theirs, how it shows, and what helps.
-        path: Where it lies.
     """
 
     code = "file-damaged"
@@ -48,7 +47,6 @@ def make_folder(path: Path, within: Path | None = None) -> Path:
     """Make a folder that nobody else can read, where it is missing; it is on disk when this returns.
 
     Args:
-        path: The folder.
         within: One of those it is in, which is never made: where that was moved away, it is not to come again, empty.
 
     Raises:
@@ -126,9 +124,6 @@ class DraftFile:
 class UnnamedDraft(DraftFile):
     """A draft that is not to be kept as a file: it has no name, so nothing of it stays where its process is killed.
     `path` is good for reading it, in this process, until it is dropped.
-
-    Args:
-        folder: Where its bytes lie.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -178,12 +173,7 @@ class PendingFile(Protocol):
 
 
 class NewFile:
-    """A file that comes into being.
-
-    Args:
-        draft: It, so far.
-        path: Its name.
-    """
+    """A file that comes into being."""
 
     fresh = True
 
@@ -198,12 +188,7 @@ class NewFile:
 
 
 class AppendedFile:
-    """A file that is continued; what stood at the place or beyond counts for nothing.
-
-    Args:
-        path: The file.
-        place: Where.
-    """
+    """A file that is continued; what stood at the place or beyond counts for nothing."""
 
     fresh = False
 
@@ -237,9 +222,7 @@ def pieces(path: Path, place: int, size: int, what: str) -> Iterator[bytes]:
     """Bytes of a file, a piece at a time; see `spans`.
 
     Args:
-        path: The file.
         place: The first byte.
-        size: How many.
         what: How a person calls it.
     """
     return spans(path, [(place, size)], what)
@@ -249,7 +232,6 @@ def spans(path: Path, wanted: Sequence[tuple[int, int]], what: str) -> Iterator[
     """Bytes of some parts of a file, a piece at a time. A file that is removed meanwhile is read to its end.
 
     Args:
-        path: The file.
         wanted: The first byte of each part, and how many it has.
         what: How a person calls it.
 
@@ -306,7 +288,6 @@ def isolate_file_errors(path: Path, what: str) -> Iterator[None]:
     """Tell trouble with one file, under whose name a folder stands say, from trouble with the disk it is on.
 
     Args:
-        path: The file.
         what: How a person calls it.
 
     Raises:

@@ -23,7 +23,6 @@ class Arrays:
 
     Args:
         db: Where their jobs are kept.
-        numbers: How jobs are told.
         submissions: What takes their jobs in.
     """
 

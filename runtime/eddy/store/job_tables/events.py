@@ -31,12 +31,7 @@ def unknown_event_error(asked: int) -> UnknownCursor:
 
 
 class Events:
-    """The log of what happened to jobs.
-
-    Args:
-        db: Where it is kept.
-        jobs: All jobs.
-    """
+    """The log of what happened to jobs."""
 
     def __init__(self, db: Database, jobs: JobTable) -> None:
         self._db, self._jobs = db, jobs
@@ -133,7 +128,6 @@ class Events:
 
         Args:
             tenant: Whose; None for everyone's (operators).
-            count: Entries.
         """
         where, values = ("tenant = ?", [tenant]) if tenant is not None else ("1", [])
         query = f"SELECT seq FROM event WHERE {where} ORDER BY seq DESC LIMIT 1 OFFSET ?"

@@ -9,7 +9,7 @@ import threading
 
 from eddy.core.errors import Conflict
 from eddy.core.records import JobRecord
-from eddy.store.bytes.blobs import MOST_BYTES, check_summable
+from eddy.store.bytes.blobs import MAX_BYTES, check_summable
 from eddy.store.db.database import Database
 from eddy.store.db.ledger import Ledger
 from eddy.store.db.numbers import Numbers
@@ -25,9 +25,6 @@ class Holds:
     """Which jobs' outputs are held.
 
     Args:
-        db: Where that is kept.
-        numbers: How jobs are told.
-        jobs: All jobs.
         ledger: Of the bytes tenants keep; what they hold is booked in it.
     """
 
@@ -43,8 +40,6 @@ class Holds:
         """Keep what a job left until it is let go; holding twice is holding.
 
         Args:
-            tenant: Whose job.
-            job: Which.
             by: `TENANT` or `OPERATOR`; an operator's hold replaces a tenant's, and costs the tenant nothing.
 
         Raises:
@@ -107,7 +102,7 @@ class Holds:
     def _held_bytes(self, job: int) -> int:
         row = self._db.row("SELECT bytes FROM held WHERE job = ?", job)
         size = 0 if row is None else row["bytes"]
-        return size if type(size) is int and 0 <= size <= MOST_BYTES else 0
+        return size if type(size) is int and 0 <= size <= MAX_BYTES else 0
 
     def _say(self, db: sqlite3.Connection, record: JobRecord, by: str) -> JobRecord:
         held = dataclasses.replace(record, held_by=by)

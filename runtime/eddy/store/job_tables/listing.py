@@ -45,8 +45,6 @@ class JobFilter:
     """Which jobs to list; None for any.
 
     Attributes:
-        tenant: Whose.
-        state: In which state.
         applications: Of which application, as records have it; of all of them, so of none where they differ.
         labels: With which labels, names and values; all of them.
         from_us: Submitted at this wall time or later.
@@ -65,11 +63,10 @@ class JobFilter:
     order: ListOrder = ListOrder.NEWEST
 
 
-def listing(wanted: JobFilter, after: Place | None, limit: int) -> tuple[str, list[object]]:
+def page_query(wanted: JobFilter, after: Place | None, limit: int) -> tuple[str, list[object]]:
     """The query of a page, with its values; rows have `id`, `record` and `place`, what they are ordered by.
 
     Args:
-        wanted: Which jobs.
         after: Where the page before ended.
         limit: At most this many.
     """
@@ -145,12 +142,7 @@ class ListPage:
 
 
 class JobLists:
-    """Lists of jobs, page by page.
-
-    Args:
-        db: Where they are kept.
-        jobs: All jobs.
-    """
+    """Lists of jobs, page by page."""
 
     def __init__(self, db: Database, jobs: JobTable) -> None:
         self._db, self._jobs = db, jobs
@@ -177,7 +169,7 @@ class JobLists:
         self, wanted: JobFilter, limit: int, after: Place | None
     ) -> tuple[list[sqlite3.Row], list[sqlite3.Row]]:
         """The rows of a page with the one that follows, and without."""
-        query, values = listing(wanted, after, limit + 1)
+        query, values = page_query(wanted, after, limit + 1)
         rows = self._db.rows(query, *values)
         return rows, rows[:limit]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eddy.core.errors import Conflict, NotFound, StorageFailed
 from eddy.host.files import sync_folder, translate_os_errors
-from eddy.store.bytes.blobs import MOST_BYTES
+from eddy.store.bytes.blobs import MAX_BYTES
 from eddy.store.db.damage import RecordKind, names_damage
 from eddy.store.db.database import Database
 from eddy.store.db.field_types import check_types
@@ -48,7 +48,6 @@ class OutputFile:
     """An output of a job, where it lies.
 
     Attributes:
-        path: The file.
         parts: Items, in order.
         what: How a person calls it.
         check_kept: Raises `OutputsCollected` where it was removed since: then a file that is missing is not damaged.
@@ -135,20 +134,13 @@ def part_of(row: Iterable[object]) -> Part:
         RecordDamaged: It is not what was written.
     """
     part = check_types(Part(*row))  # type: ignore[arg-type]
-    if not (0 <= part.place <= MOST_BYTES and 0 <= part.size_bytes <= MOST_BYTES and is_blob(part.sha256)):
+    if not (0 <= part.place <= MAX_BYTES and 0 <= part.size_bytes <= MAX_BYTES and is_blob(part.sha256)):
         raise ValueError(f"it is {part}")
     return part
 
 
 class Outputs:
-    """What jobs leave: a file an output, and rows that say what is in it.
-
-    Args:
-        db: Where the rows are.
-        folder: Where the files are.
-        numbers: How jobs are told.
-        jobs: All jobs.
-    """
+    """What jobs leave: a file an output, and rows that say what is in it."""
 
     def __init__(self, db: Database, folder: Path, numbers: Numbers, jobs: JobTable) -> None:
         self.folder = folder

@@ -30,7 +30,7 @@ BATCH = 50
 """Jobs that are looked at in one transaction: others wait for it. Of an array all its jobs go in one."""
 ROWS = 500
 """Rows of events, or of outputs, that go in one transaction."""
-LEAST_AGE_S = 60.0
+MIN_AGE_S = 60.0
 """Wall seconds since its end for which a job stays, whatever bounds say: who waits for it hears of its end."""
 PURGED = "purged_jobs"
 """Name of the value that says how many jobs were purged in all."""
@@ -52,10 +52,7 @@ class Purge:
     """Removes jobs that have ended.
 
     Args:
-        db: Where they are.
-        jobs: All jobs.
         retention: Counts the bytes of their outputs.
-        outputs: The folder of these.
 
     Attributes:
         jobs_gone: Jobs that were purged since the start.
@@ -90,7 +87,6 @@ class Purge:
         """Remove the jobs of a tenant that ended first, one transaction at each step; gives how many went in it.
 
         Args:
-            tenant: Whose.
             before_us: Only those that had ended by then, in microseconds of wall time.
             most: As many; more where an array goes, which goes whole. None for all.
             everything: Also those that are held or waited for.
@@ -111,7 +107,7 @@ class Purge:
     def _plan(self, bounds: JobBounds) -> dict[str, tuple[int, int | None]]:
         """For each tenant that is to lose jobs, the latest end of those, and how many; None for any number."""
         ended, now_us = self._jobs.tally.count_ended(), round(time.time() * 1e6)
-        latest_us = now_us - round(LEAST_AGE_S * 1e6)
+        latest_us = now_us - round(MIN_AGE_S * 1e6)
         plan: dict[str, tuple[int, int | None]] = {
             tenant: (latest_us, count) for tenant, count in bounds.excess(ended).items()
         }

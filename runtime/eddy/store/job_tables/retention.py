@@ -53,7 +53,6 @@ class Retention:
 
     Args:
         db: Whose rows name them.
-        outputs: Their folder.
     """
 
     def __init__(self, db: Database, outputs: Path) -> None:

@@ -48,7 +48,6 @@ class Notice:
     """Something to be told.
 
     Attributes:
-        kind: What.
         tenant: Whose matter it is; None for everyone's.
         data: As JSON has it.
         at_unix_s: When it happened.
@@ -85,7 +84,6 @@ class Notices:
     """All subscriptions, in memory as well, and their messages.
 
     Args:
-        db: Where they are kept.
         events: The log of jobs.
     """
 
@@ -106,7 +104,6 @@ class Notices:
         """A subscription by its name.
 
         Args:
-            name: Which.
             tenant: Whose it must be; None for anybody's (operators).
 
         Raises:

@@ -41,9 +41,6 @@ class Removal:
     """Removes tenants.
 
     Args:
-        db: Where they are.
-        tenants: All tenants.
-        jobs: All jobs.
         purge: Removes those that have ended.
         blobs, partials: What they uploaded.
         notices: What they asked to be told.

@@ -23,10 +23,9 @@ from eddy.core.tenants import Quota
 from eddy.host.files import free_bytes
 from eddy.host.memory_folder import MemoryFolder
 from eddy.store.account_tables.audit import Audit
-from eddy.store.account_tables.keys import Keys
 from eddy.store.account_tables.logins import LoginTable
 from eddy.store.account_tables.projects import Projects
-from eddy.store.account_tables.tenants import Tenants
+from eddy.store.account_tables.tenants import Keys, Tenants
 from eddy.store.account_tables.usage import Usage
 from eddy.store.board_tables.epochs import Epochs
 from eddy.store.board_tables.leases import LeaseTable
@@ -120,14 +119,12 @@ class Store:
 
     Attributes:
         database: The file that all parts are in: whoever has committed without waiting waits for the disk there.
-        numbers: How jobs are told.
         damage: Records that were met and are not what was written.
         happened: What was written since it was last asked.
         keys, tenants: Who may ask, and within which bounds.
         usage: What tenants used, by day.
         projects: Tenants that share a part of the board.
         audit: What operators did.
-        epochs: Of the market.
         samples: What the board did, by minutes.
         sessions: Memory that tenants hold on the board.
         leases: Slots that persons hold.
@@ -235,7 +232,6 @@ class Store:
         The bytes of results are on disk before the rows are.
 
         Args:
-            commit: The changes.
             wait: Whether to wait for the disk; who does not calls `settle` soon. Whoever reads waits for himself.
         """
         results = [*commit.kept, *(self.outputs.write(commit.results, {}) if commit.results else [])]
@@ -279,8 +275,6 @@ class Store:
         """Keep a value by name (`meta`); it is on disk when this returns.
 
         Args:
-            key: Its name.
-            value: What to keep.
             durable: Whether it must survive a loss of power, or the end of this process only.
             wait: Whether to wait for the disk; who does not calls `settle` before anybody is told.
         """
@@ -296,7 +290,6 @@ class Store:
         """A value kept by name, as `read` makes it of its text.
 
         Args:
-            key: Its name.
             default: What it is where there is none.
             read: Raises `ValueError` where it cannot be read, which the log says.
             damaged: What it is then; None for `default`.

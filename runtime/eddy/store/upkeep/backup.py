@@ -63,9 +63,7 @@ class BackupNote:
     """What a backup says of itself.
 
     Attributes:
-        format: Of the backup.
         schema: Of its data base.
-        eddy: Version that took it.
         taken_unix_s: When.
         files: How many files, this note and the list of hashes left out.
         size_bytes: Of all of them.
@@ -99,7 +97,6 @@ def write_backup(data: Path, into: Path) -> BackupNote:
     """Take a backup of a data folder, be a server at work in it or not.
 
     Args:
-        data: The data folder.
         into: Where to: a folder that is missing, empty, or holds a backup that was cut short.
 
     Raises:

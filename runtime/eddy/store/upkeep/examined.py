@@ -16,10 +16,9 @@ from urllib.parse import quote
 
 from eddy.core.errors import RecordDamaged
 from eddy.store.account_tables.audit import load_entry, read_head, verify
-from eddy.store.account_tables.keys import key_from_row, make_keyed_hash
 from eddy.store.account_tables.logins import login_from_row
 from eddy.store.account_tables.projects import member_from_row, project_from_row
-from eddy.store.account_tables.tenants import removed_of, tenant_from_row
+from eddy.store.account_tables.tenants import key_from_row, make_keyed_hash, removed_of, tenant_from_row
 from eddy.store.account_tables.usage import ACCOUNTED, ACCOUNTED_BEFORE, ACCOUNTED_FROM, ACCOUNTED_SLOTS, usage_row
 from eddy.store.board_tables.epochs import epoch_body
 from eddy.store.board_tables.leases import lease_from_row
@@ -311,7 +310,6 @@ def damaged_audit(connection: sqlite3.Connection, secret: bytes, head: bytes | N
 
     Args:
         connection: As `open_for_reading` opens one.
-        secret: The server's.
         head: What the head's file holds, read before the data base was; None where it is missing.
     """
     (schema,) = connection.execute("PRAGMA user_version").fetchone()

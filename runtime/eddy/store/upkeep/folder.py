@@ -5,7 +5,7 @@
 
     lock             who has the folder: process id and URL while a server runs, empty otherwise
     eddy.sqlite3     jobs, events, tenants (with its -wal and -shm while a server runs, or after one that was killed)
-    eddy.sqlite3-promised  how far the log is on disk (`eddy.store.disk.log_position`)
+    eddy.sqlite3-promised  how far the log is on disk (`eddy.store.disk.disk`)
     blobs/, outputs/ bytes that rows of it name (`eddy.store.disk.names`)
     secret           32 random bytes under which keys are hashed
     operator.key     the operator's key
@@ -37,8 +37,8 @@ from eddy.host.files import (
 )
 from eddy.store.db.check import check_file, read_whole
 from eddy.store.db.faults import storage_errors
+from eddy.store.disk.disk import check_log
 from eddy.store.disk.kinds import check_kinds
-from eddy.store.disk.log_position import check_log
 from eddy.store.upkeep.examined import examine_folder, listed
 
 _DATABASE, _SECRET, _KEY, _LOCK, _BEGINNING = "eddy.sqlite3", "secret", "operator.key", "lock", "beginning"

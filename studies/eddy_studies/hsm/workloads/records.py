@@ -19,7 +19,6 @@ def page_views(records: int, *, urls: int = 2500, slot_bits: int = 14, seed: int
         records: Lines of the log.
         urls: Different ones, fewer than the table's slots.
         slot_bits: The table has two to this power of slots.
-        seed: Of the log.
     """
     rng = np.random.default_rng(seed)
     known = rng.integers(1, 1 << 32, (urls, URL), dtype=np.uint32)

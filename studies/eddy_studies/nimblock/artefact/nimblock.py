@@ -60,7 +60,6 @@ class SlotCandidate:
     """A candidate that slots are allocated to.
 
     Attributes:
-        job: Its id.
         tasks: Tasks with items left.
         goal: Slots that it can use well.
     """

@@ -22,7 +22,6 @@ class WaitingTask:
         admitted: Jobs whose tasks are known.
         pending: Tasks that were not ready when last looked at.
         ready: Tasks that were, and have no slot.
-        tokens: Of every task.
         threshold: What a task's tokens must exceed.
         counted_s: Board time of the last periodic count, or None before the first job.
     """

@@ -7,7 +7,7 @@ import random
 import struct
 
 import pytest
-from eddy.board.images.compressed_images import MOST_WORDS, PieceKind, compress, expand
+from eddy.board.images.compressed_images import MAX_WORDS, PieceKind, compress, expand
 from eddy.core.errors import ImageRefused
 
 
@@ -80,7 +80,7 @@ def test_what_is_no_head_is_said(source: bytes) -> None:
         expand(source, 1)
 
 
-@pytest.mark.parametrize("size", [0, 3, 4 * (MOST_WORDS + 1)])
+@pytest.mark.parametrize("size", [0, 3, 4 * (MAX_WORDS + 1)])
 def test_only_whole_words_are_taken(size: int) -> None:
     with pytest.raises(ImageRefused, match="whole words"):
         compress(bytes(size))

@@ -48,7 +48,6 @@ class Format:
     """A format of numbers, and how functions are tried in it.
 
     Attributes:
-        name: Its type.
         digits: Bits of a significand.
         most: Greatest exponent.
         most_found, allowed: Greatest error the test allows, and the specification, by function.

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cores_kit import CoresBoard, add_request, finish, manifest, tenants
+from cores_kit import CoresBoard, add_request, manifest, tenants
 from cores_kit import engine_over as shared_engine
 from eddy.board.model.model import ModelBoard
 from eddy.core.errors import QuotaExceeded
@@ -19,7 +19,7 @@ from eddy.hypervisor.jobs.metering import SlotMeter, Unit
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from eddy.store.account_tables.usage import DAY_S, UsageRow, day_of
-from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request
+from hypervisor_kit import CHAIN, MODULES, TENANT, finish, model_board, request
 
 FOUR = manifest(4)
 

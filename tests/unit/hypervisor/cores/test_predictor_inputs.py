@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from eddy.hypervisor.cores.market_history import Epoch
-from eddy.hypervisor.cores.predictor_inputs import PredictorInputs
+from eddy.hypervisor.cores.market_loop import PredictorInputs
 from eddy.hypervisor.cores.progress_watch import ProgressWatch, RunningKernels
 from eddy.policy.price.view import Configuration, PriceDecision, PriceView
 from unit.hypervisor.cores.test_progress_watch import HERE, MACHINE, Totals, busy

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from cores_kit import SOURCE, CoresBoard, engine_over, finish, manifest, tenants
+from cores_kit import SOURCE, CoresBoard, engine_over, manifest, tenants
 from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.launches.request import KernelRequest
 from eddy.hypervisor.forecast.cores import picture_cores
@@ -15,6 +15,7 @@ from eddy.hypervisor.forecast.outlook import outlook
 from eddy.hypervisor.forecast.trial import try_job
 from eddy.model.estimates.sharing import CoreWork, fluid_times
 from eddy.store import Store
+from hypervisor_kit import finish
 from kernel_kit import buffer, step_arrays
 
 FOUR = manifest(4)

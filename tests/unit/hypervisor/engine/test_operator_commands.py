@@ -55,7 +55,7 @@ def test_a_request_waits_until_requests_are_taken_and_is_looked_at() -> None:
             await asyncio.sleep(0)
         assert intake.put == []
         worker.ready.set()
-        wake = worker._wake
+        wake = worker._woken
         assert not wake.is_set()
         await asked
         assert wake.is_set()

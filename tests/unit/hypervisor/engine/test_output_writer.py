@@ -69,7 +69,7 @@ def test_items_come_to_the_disk_in_order_and_lie_end_to_end_before_any_row_says_
 def test_who_puts_waits_only_where_too_much_waits_for_the_disk(
     store: SlowStore, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output_writer, "MOST_BYTES", 5)
+    monkeypatch.setattr(output_writer, "MAX_BYTES", 5)
     kept = OutputWriter(store, pool.submit)
     kept.submit(*item(1, 0))
     assert store.asked.wait(WAIT_S)

@@ -47,7 +47,7 @@ class Busy:
 def test_while_the_board_keeps_the_engine_the_last_outlook_is_told_with_its_age(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(subject, "LEAST_S", 0.0)
+    monkeypatch.setattr(subject, "MIN_S", 0.0)
     monkeypatch.setattr(subject, "PART", 0.0)
 
     async def go() -> None:
@@ -90,7 +90,7 @@ class FailingEstimator:
 def test_where_a_look_fails_the_last_outlook_is_told_and_there_is_none_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(subject, "LEAST_S", 0.0)
+    monkeypatch.setattr(subject, "MIN_S", 0.0)
     monkeypatch.setattr(subject, "PART", 0.0)
     monkeypatch.setattr(subject, "REST_S", 60.0)
 
@@ -129,14 +129,14 @@ def test_where_nothing_was_ever_said_a_look_that_fails_says_nothing() -> None:
 
 
 def test_an_outlook_that_could_not_be_noted_makes_no_older_one_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subject, "LEAST_S", 0.0)
+    monkeypatch.setattr(subject, "MIN_S", 0.0)
     monkeypatch.setattr(subject, "PART", 0.0)
 
     async def go() -> None:
         board = FailingEstimator()
         asking = ForecastService(Engine(), board)
         first = await asking.outlook()
-        monkeypatch.setattr(subject, "LEAST_S", 60.0)
+        monkeypatch.setattr(subject, "MIN_S", 60.0)
         await asyncio.sleep(0.01)
         board.away_from = board.calls + 2
         with pytest.raises(ConnectionError):

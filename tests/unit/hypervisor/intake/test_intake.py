@@ -1,12 +1,14 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""What comes in while the engine recovers is told once; nobody who is let in waits for the disk of another."""
+"""What comes in while the engine recovers is told once; nobody who is let in waits for the disk of another;
+who waits together is committed together."""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from eddy.core.slots import Pool
 from eddy.core.submission_options import Predecessor, SubmissionOptions
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.intake import intake
+from eddy.hypervisor.intake.intake import SubmissionQueue
 from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
@@ -165,3 +169,77 @@ def test_a_job_that_its_tenant_could_never_hold_is_refused_where_there_are_sever
     store.tenants.put(TenantRecord("other", key_hash="other"))
     with pytest.raises(InvalidRequest, match="the jobs of one tenant hold at most"):
         engine.intake.accept(request(store, salt=1))
+
+
+class House:
+    """Lets nobody in before it is opened; doubles even numbers and refuses odd ones."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[int]] = []
+        self.opened = threading.Event()
+        self.done = 0
+
+    def let_in(self, group: Sequence[int]) -> list[int | Exception]:
+        self.groups.append(list(group))
+        assert self.opened.wait(180)
+        if 13 in group:
+            raise RuntimeError("the house fell down")
+        return [ValueError(str(number)) if number % 2 else 2 * number for number in group]
+
+    def note(self) -> None:
+        self.done += 1
+
+
+async def crowd(house: House, numbers: Sequence[int]) -> list[int | BaseException]:
+    queue = SubmissionQueue(house.let_in, house.note)
+    tasks = [asyncio.ensure_future(queue.put(number)) for number in numbers]
+    while not house.groups:
+        await asyncio.sleep(0.001)
+    house.opened.set()
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_the_first_waits_for_nobody_and_the_rest_come_in_together() -> None:
+    house = House()
+    answers = asyncio.run(crowd(house, [0, 2, 3, 4, 6]))
+    assert [answer if isinstance(answer, int) else str(answer) for answer in answers] == [0, 4, "3", 8, 12]
+    assert [number for group in house.groups for number in group] == [0, 2, 3, 4, 6]
+    assert len(house.groups) <= 2
+    assert house.done == len(house.groups)
+
+
+def test_a_group_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MAX_GROUP", 3)
+    house = House()
+    assert asyncio.run(crowd(house, range(0, 16, 2))) == list(range(0, 32, 4))
+    assert max(map(len, house.groups)) <= 3
+
+
+def test_an_error_of_the_house_reaches_everyone_of_the_group_and_the_door_goes_on() -> None:
+    house = House()
+
+    async def visit() -> tuple[Sequence[int | BaseException], int]:
+        queue = SubmissionQueue(house.let_in, house.note)
+        house.opened.set()
+        both = await asyncio.gather(queue.put(13), queue.put(13), return_exceptions=True)
+        return both, await queue.put(2)
+
+    both, after = asyncio.run(visit())
+    assert [type(answer) for answer in both] == [RuntimeError, RuntimeError]
+    assert after == 4
+
+
+def test_one_who_leaves_does_not_keep_the_others() -> None:
+    house = House()
+
+    async def visit() -> int:
+        queue = SubmissionQueue(house.let_in, house.note)
+        gone = asyncio.ensure_future(queue.put(2))
+        stays = asyncio.ensure_future(queue.put(4))
+        while not house.groups:
+            await asyncio.sleep(0.001)
+        gone.cancel()
+        house.opened.set()
+        return await stays
+
+    assert asyncio.run(visit()) == 8

@@ -13,8 +13,7 @@ from eddy.core.records import KERNEL, JobRequest
 from eddy.gpu.compilation import library
 from eddy.gpu.compilation.toolchain import CompilerMissing
 from eddy.gpu.launches.request import KernelRequest
-from eddy.hypervisor.intake.kept_programs import load_program
-from eddy.hypervisor.intake.kernels import REGION, KernelPlanner
+from eddy.hypervisor.intake.kernels import REGION, KernelPlanner, load_program
 from eddy.store import Store
 from unit.gpu_kit import compiler
 

@@ -84,7 +84,7 @@ class Lab:
 
 @pytest.fixture(autouse=True)
 def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_keeper, "LEAST_PACE_S", 1e-6)
+    monkeypatch.setattr(lease_keeper, "MIN_PACE_S", 1e-6)
 
 
 def state_of(lab: Lab, name: str) -> tuple[LeaseState, str]:

@@ -23,7 +23,7 @@ from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.machine.virtual import VirtualRun, run_virtual
 from eddy.policy.dispatch import POLICIES
-from eddy.policy.dispatch.sharing.fair_share import MOST_MISSED, FairMemory
+from eddy.policy.dispatch.sharing.fair_share import MAX_MISSED, FairMemory
 
 LOAD_S = 8e-3
 
@@ -382,4 +382,4 @@ def test_what_is_remembered_for_who_waits_long_is_bounded() -> None:
     fits = {"slow": [1], "one0": [1], "two0": [1], **{f"short{number}": [0] for number in range(3)}}
     _, watch = run("fcfs", jobs, 2, fits=fits, watch=Memories(nothing, lambda _: True))
     assert isinstance(watch, Memories)
-    assert 0 < watch.most <= MOST_MISSED
+    assert 0 < watch.most <= MAX_MISSED

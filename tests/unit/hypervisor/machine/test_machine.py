@@ -17,7 +17,7 @@ from eddy.core.submission_options import Retries, SubmissionOptions
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.diagram import state_diagram
 from eddy.hypervisor.jobs.job_records import record_of
-from eddy.hypervisor.machine.load_reports import MAX_LOAD_ATTEMPTS
+from eddy.hypervisor.machine.board_reports import MAX_LOAD_ATTEMPTS
 from eddy.policy.dispatch.views.view import Configure, Decision, Preempt, SlotView
 from machine_kit import ONE, TWO, Bench
 

@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""The parts a state machine is made of, each by itself."""
+"""The parts a state machine is made of, each by itself; what the record of a job says of an error."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 import pytest
 from eddy.core.applications import Application, TaskSpec
+from eddy.core.errors import Conflict, StorageDamaged
 from eddy.core.slots import Pool
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.application_graph import Graph
 from eddy.hypervisor.jobs.job import BufferState, Job
 from eddy.hypervisor.jobs.slot import MachineSlot
+from eddy.hypervisor.machine.failures import explain
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.config_port import ConfigurationPort
 from eddy.hypervisor.slots.memory import MemoryQueue
@@ -148,3 +150,23 @@ def test_whether_a_slot_is_given_during_a_load_is_a_rule_too(
     machine.step(0.3, [m.Arrive(m.JobSpec(2, "a", other, arrival_s=0.3))])
     third = machine.step(0.4, [m.Arrive(m.JobSpec(3, "a", ONE, arrival_s=0.4))])
     assert (m.LaunchItem(0, 3, 0, 0) in third.commands) is given
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "words"),
+    [
+        (KeyError(4711), "internal-error", "KeyError; the server's log has the cause"),
+        (IndexError("job 4711"), "internal-error", "IndexError; the server's log has the cause"),
+        (RuntimeError("the driver tripped"), "internal-error", "RuntimeError: the driver tripped"),
+        (OSError(5, "Input/output error", "/srv/eddy/4711.out"), "internal-error", "OSError: Input/output error"),
+        (Conflict("slot 1 runs an item"), "conflict", "slot 1 runs an item"),
+        (
+            StorageDamaged("/srv/eddy/4711.out"),
+            "storage-damaged",
+            "the server cannot read or keep its data; its log has the cause",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+def test_a_tenant_reads_no_number_and_no_path_of_ours(error: Exception, cause: str, words: str) -> None:
+    assert explain(error, "launching 4711.0.1") == (cause, words)

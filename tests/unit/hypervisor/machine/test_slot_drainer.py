@@ -14,10 +14,10 @@ from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind
 from eddy.core.slots import Pool
 from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.engine.status import stall
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.machine.slot_drainer import MAX_FAILED_LOADS, MAX_FAULTS, QUARANTINED
-from eddy.hypervisor.machine.stalls import stall
 from eddy.policy.dispatch import POLICIES
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed
 from eddy.policy.dispatch.views.view import Configure

@@ -1,17 +1,20 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""The jobs of one tenant leave a part of the board's memory to others."""
+"""The jobs of one tenant leave a part of the board's memory to others; a job takes that of its buffers."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
 from eddy.hypervisor.jobs.application_graph import Graph
-from eddy.hypervisor.jobs.buffers import PAGE
+from eddy.hypervisor.jobs.buffers import PAGE, needed
 from eddy.hypervisor.jobs.job import BufferState, Job
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.slots.memory import MemoryQueue
-from eddy.hypervisor.slots.tenant_memory import TenantMemory
+from eddy.hypervisor.slots.tenant_memory import TenantMemory, arena_bytes
+from eddy.packages.catalogue import load_catalogue
 
 
 def _application(pages: int, name: str = "one", role: BufferRole = BufferRole.INPUT) -> Application:
@@ -109,3 +112,14 @@ def test_a_job_that_could_never_fit_is_refused_where_there_are_several_tenants()
     with pytest.raises(InvalidRequest, match="at most 3 items fit") as refused:
         shared.check(_application(2), 4)
     assert refused.value.details == {"field": "batch", "asked": 8 * PAGE, "allowed": "1..3"}
+
+
+SHIPPED = load_catalogue(Path(__file__).parents[4] / "bitstreams").applications
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_what_is_admitted_is_what_is_allocated(name: str) -> None:
+    application = SHIPPED[name]
+    for batch in (1, 2, 7, 30):
+        pages = [-(-need.spec.bytes // PAGE) for need in needed(application, batch)]
+        assert arena_bytes(application, batch) == sum(pages) * PAGE > 0

@@ -15,7 +15,7 @@ from eddy.core.frames import pack_frame, split_frame
 from eddy.core.sessions import COMMAND_TRANSITIONS, SESSION_TRANSITIONS, CommandState
 from eddy.gpu.programs.ndrange import Local
 from eddy.hypervisor.sessions.commands import Box, BufferArgument, LaunchCommand, Marker, Refused, Write, parse_commands
-from eddy.hypervisor.sessions.directory import FATES, MOST_BUFFERS, Directory, Fate, read_directory
+from eddy.hypervisor.sessions.directory import FATES, MAX_BUFFERS, Directory, Fate, read_directory
 from eddy.hypervisor.sessions.heap import Heap
 from eddy.hypervisor.sessions.numbers import MAX_SESSIONS, launch_job, launch_of, session_job, session_of
 from eddy.hypervisor.sessions.stream import CommandStream, Entry
@@ -328,9 +328,9 @@ def test_a_directory_that_cannot_be_right_is_none() -> None:
 
 def test_a_session_has_so_many_buffers_and_no_more() -> None:
     kept = Directory()
-    for buffer in range(1, MOST_BUFFERS + 1):
+    for buffer in range(1, MAX_BUFFERS + 1):
         kept.add_buffer(buffer, 64 * buffer, 64)
     with pytest.raises(QuotaExceeded, match="at most"):
-        kept.add_buffer(MOST_BUFFERS + 1, 0, 1)
+        kept.add_buffer(MAX_BUFFERS + 1, 0, 1)
     kept.remove_buffer(5)
-    kept.add_buffer(MOST_BUFFERS + 1, 0, 1)
+    kept.add_buffer(MAX_BUFFERS + 1, 0, 1)

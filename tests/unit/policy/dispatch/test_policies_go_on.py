@@ -22,7 +22,7 @@ from eddy.policy.dispatch.views.view import (
 )
 
 LOAD_S = 0.1
-MOST_CALLS = 400
+MAX_CALLS = 400
 
 
 class Board:
@@ -30,7 +30,6 @@ class Board:
 
     Args:
         chance: Draws jobs and what happens.
-        policy: Who decides.
     """
 
     def __init__(self, chance: random.Random, policy: DispatchPolicy) -> None:
@@ -137,7 +136,7 @@ def test_every_job_ends_whatever_the_policy_finds(name: str, pipelined: bool) ->
             board.ask()
             board.work()
             disturb(board)
-        for _ in range(MOST_CALLS):
+        for _ in range(MAX_CALLS):
             if not board.jobs:
                 break
             changed = board.ask()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from eddy.policy.dispatch.choosing.unshared_schedule import LEAST_S, UnsharedSchedule
+from eddy.policy.dispatch.choosing.unshared_schedule import MIN_S, UnsharedSchedule
 from eddy.policy.dispatch.views.view import Jobs, JobView, TaskView
 
 
@@ -37,7 +37,7 @@ def test_who_comes_late_with_an_early_arrival_ends_as_the_next_older_one() -> No
     jobs = Jobs([job(0, 0.0, 2.0), job(2, 2.0, 3.0)])
     found = UnsharedSchedule().with_arrivals(jobs, length_s)
     assert found.claim(job(1, 1.0), 1.0) == 2.0
-    assert found.claim(job(9, -1.0), 1.0) == LEAST_S
+    assert found.claim(job(9, -1.0), 1.0) == MIN_S
 
 
 @pytest.mark.parametrize("seed", range(5))

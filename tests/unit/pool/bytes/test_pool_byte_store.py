@@ -16,7 +16,7 @@ from eddy.pool.bytes.byte_store import MOVED, BlobName, ByteStore
 from eddy.pool.bytes.folder_store import RESERVED, FolderStore
 from eddy.pool.bytes.places import open_store
 from eddy.pool.connection.transfer import TransferSecret
-from eddy.pool.routes.open_transfers import MOST_AT_ONCE, PATH, OpenTransfers, Transfer
+from eddy.pool.routes.open_transfers import MAX_AT_ONCE, PATH, OpenTransfers, Transfer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -144,7 +144,7 @@ def test_an_address_is_good_once_and_for_whom_it_was_given() -> None:
     assert proof.secret not in repr(proof)
 
 
-@pytest.mark.parametrize(("jobs", "most"), [(0, MOST_AT_ONCE), (1, MOST_AT_ONCE), (41, 82)])
+@pytest.mark.parametrize(("jobs", "most"), [(0, MAX_AT_ONCE), (1, MAX_AT_ONCE), (41, 82)])
 def test_a_board_that_only_begins_ends_its_own(jobs: int, most: int) -> None:
     opened, proof = OpenTransfers(""), TransferSecret()
     other = opened.offer(transfer("b2"), proof.digest).rsplit("/", 1)[1]

@@ -8,7 +8,7 @@ import contextlib
 from unittest.mock import patch
 
 import pytest
-from eddy.pool.connection.tasks import ended, going_on
+from eddy.pool.connection.tasks import ended, run_forever
 from structlog.testing import capture_logs
 
 
@@ -81,7 +81,7 @@ def test_what_has_no_end_begins_again_where_it_ends_and_says_so(
             await asyncio.sleep(3600)
 
     async def play() -> None:
-        task = asyncio.ensure_future(going_on(gate))
+        task = asyncio.ensure_future(run_forever(gate))
         await asyncio.wait_for(again.wait(), 180)
         assert not task.done()
         await ended((task,))

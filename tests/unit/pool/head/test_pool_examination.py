@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from eddy.pool.connection.streams import KEPT, MOST_CONSUMERS, PASSING_ON, WORK
+from eddy.pool.connection.streams import KEPT, MAX_CONSUMERS, PASSING_ON, WORK
 from eddy.pool.routes.pool_examination import (
     CERTIFICATE_S,
-    MOST_NAMED,
+    MAX_NAMED,
     ExaminedBytes,
     ExaminedStream,
     ObservedPool,
@@ -37,7 +37,7 @@ WRONG = {
     ],
     "consumers": [
         (replace(WELL, queues=frozenset({"b2"})), "b1 is there and has no queue", "restart"),
-        (replace(WELL, streams={**STREAMS, STORE: ExaminedStream(0, 0, MOST_CONSUMERS)}), "10000 readers", "look"),
+        (replace(WELL, streams={**STREAMS, STORE: ExaminedStream(0, 0, MAX_CONSUMERS)}), "10000 readers", "look"),
     ],
     "orphans": [
         (replace(WELL, queued={"b9": 3}), "b9, which is no board of the pool, with 3", "eddy pool forget b9"),
@@ -87,7 +87,7 @@ def test_what_is_wrong_is_found_alone(check: str, seen: ObservedPool, found: str
 
 
 def test_of_many_blobs_that_are_lost_some_are_named_and_all_are_counted() -> None:
-    lost = [f"ada/{number}" for number in range(MOST_NAMED + 5)]
+    lost = [f"ada/{number}" for number in range(MAX_NAMED + 5)]
     wrong = [each for each in examine(replace(WELL, bytes=replace(BYTES, lost=lost))) if not each.ok]
-    assert len(wrong) == MOST_NAMED + 1
+    assert len(wrong) == MAX_NAMED + 1
     assert "5 blobs more" in wrong[-1].found

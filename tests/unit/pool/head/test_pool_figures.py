@@ -13,7 +13,7 @@ from unittest.mock import MagicMock
 from eddy.pool.head.figures import PoolFigures
 from eddy.pool.jetstream.store_anomalies import StoreAnomalies
 from eddy.pool.placement.leader import Leader
-from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.placement.shares import WeightRounds
 from eddy.pool.records.records import PoolBoard
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families

@@ -11,7 +11,7 @@ import pytest
 from eddy.api.http.request_checks import DRAIN_BYTES
 from eddy.core.numbering import Numbering
 from eddy.pool.head import app as head
-from eddy.pool.head.app import MOST_BODY_BYTES, create_head
+from eddy.pool.head.app import MAX_BODY_BYTES, create_head
 from eddy.pool.placement.leader import Leader
 from eddy.store.db.numbers import Numbers
 
@@ -88,7 +88,7 @@ def test_a_head_reads_so_much_of_a_body_and_no_more_before_it_knows_whose_it_is(
     }
     asyncio.run(app(scope, receive, send))
     assert answered[0]["status"] == 413
-    assert taken <= MOST_BODY_BYTES + DRAIN_BYTES + (1 << 20)
+    assert taken <= MAX_BODY_BYTES + DRAIN_BYTES + (1 << 20)
 
 
 def test_a_head_refuses_what_a_board_refuses_before_any_route() -> None:

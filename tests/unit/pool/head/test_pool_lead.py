@@ -139,7 +139,7 @@ def test_sizes_of_inputs_are_not_kept_without_end(lead: Leader, monkeypatch: pyt
         return 5
 
     monkeypatch.setattr(lead._blobs, "size", size)
-    monkeypatch.setattr("eddy.pool.placement.leader.MOST_SIZES", 10)
+    monkeypatch.setattr("eddy.pool.placement.leader.MAX_SIZES", 10)
 
     def job(number: int) -> PoolJob:
         return PoolJob(number, "ada", {"application": "a", "batch": 1, "inputs": {"x": [f"s{number}"]}}, 0.0)

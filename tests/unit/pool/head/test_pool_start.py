@@ -72,7 +72,7 @@ class Streams:
         if name == STREAM:
             raise NotFoundError
         noted = {RECORDS: "1"}
-        config = StreamConfig(max_consumers=streams.MOST_CONSUMERS, allow_rollup_hdrs=False, metadata=noted)
+        config = StreamConfig(max_consumers=streams.MAX_CONSUMERS, allow_rollup_hdrs=False, metadata=noted)
         return SimpleNamespace(config=config)
 
 

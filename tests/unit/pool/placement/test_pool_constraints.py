@@ -21,7 +21,7 @@ from eddy.pool.placement.rebalance import jobs_to_move
 from eddy.pool.placement.replanning import profitable_moves
 from eddy.pool.records.record_json import UnreadableRecord, job_from_json, to_json
 from eddy.pool.records.records import FAILED, PoolBoard, PoolJob
-from eddy.pool.routes.waiting import check_boards, kept_by, render_obstacles
+from eddy.pool.routes.waiting import check_boards, render_obstacles, unmet_options
 
 MODEL: dict[str, Any] = {"kind": "model/kv260", "computes": False}
 CATALOGUE: Any = SimpleNamespace(modules={"dct": None})
@@ -171,10 +171,10 @@ def test_what_keeps_a_job_is_named() -> None:
     it = job(1, resident_module="dct")
     found = obstacles(it, boards, {"full", "m", "off", "other"}, {"full"}, PlacementRules())
     assert {each.option for each in found} == {"resident_module", "board_kind", ""}
-    assert kept_by(found) == "", "a board that is full will have room"
+    assert unmet_options(found) == "", "a board that is full will have room"
     found = obstacles(it, [each for each in boards if each.name != "full"], {"m", "off"}, set(), PlacementRules())
-    assert "dct is in none of their slots (resident_module)" in kept_by(found)
-    assert "model times alone" in kept_by(found)
+    assert "dct is in none of their slots (resident_module)" in unmet_options(found)
+    assert "model times alone" in unmet_options(found)
     told = render_obstacles(found, everyone=False)
     assert all("boards" not in each for each in told)
     assert ["m"] in [each["boards"] for each in render_obstacles(found, everyone=True)]

@@ -11,9 +11,9 @@ from eddy.pool.mirror.board_drops import (
     FIRST_S,
     IN_VAIN,
     LEASE_ENDED,
-    MOST_OF_FEW,
-    MOST_S,
-    MOST_TRIES,
+    MAX_OF_FEW,
+    MAX_S,
+    MAX_TRIES,
     NAMED_WITHIN_S,
     NOT_COMMITTED,
     NOT_WORKED_ON,
@@ -62,7 +62,7 @@ def test_each_drop_in_a_row_holds_a_board_back_for_twice_as_long(time: Time) -> 
     for times in range(12):
         time.now_s += 1000.0
         job = dropped(drops, job, (LEASE_ENDED, NOT_WORKED_ON, f"{UNABLE}: storage-full")[times % 3])
-        assert drops.hold_back_s("b1") == min(FIRST_S * 2**times, MOST_S)
+        assert drops.hold_back_s("b1") == min(FIRST_S * 2**times, MAX_S)
         assert drops.hold_back_s("b2") == 0
         time.now_s += drops.hold_back_s("b1")
         assert drops.hold_back_s("b1") == 0
@@ -135,7 +135,7 @@ def test_what_is_not_gives_it_back(cause: str, because: str) -> None:
 
 def test_a_job_that_breaks_every_board_is_ended_in_the_end_and_says_why() -> None:
     job, reasons = JOB, (LEASE_ENDED, f"{UNABLE}: storage-full", NOT_WORKED_ON)
-    for tried in range(MOST_TRIES):
+    for tried in range(MAX_TRIES):
         assert job.state == "queued", "boards of one lab lose power together"
         job = after_recall(job.place_on(f"b{tried % 3}", 0.0, {}).recall(reasons[tried % 3], 7.0), 7.0)
     assert (job.state, job.ended_unix_s) == ("failed", 7.0)
@@ -146,7 +146,7 @@ def test_a_job_that_breaks_every_board_is_ended_in_the_end_and_says_why() -> Non
 
 def test_of_one_board_that_comes_and_goes_more_is_borne() -> None:
     job = JOB
-    for tried in range(MOST_OF_FEW):
+    for tried in range(MAX_OF_FEW):
         assert job.state == "queued", tried
         job = after_recall(job.place_on("b1", 0.0, {}).recall(LEASE_ENDED, 7.0), 7.0)
     assert job.state == "failed"
@@ -154,7 +154,7 @@ def test_of_one_board_that_comes_and_goes_more_is_borne() -> None:
 
 def test_a_job_that_one_board_always_refuses_is_ended() -> None:
     job = JOB
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         assert job.state == "queued"
         job = failed(job, "memory-exhausted")
     assert job.state == "failed"
@@ -163,8 +163,8 @@ def test_a_job_that_one_board_always_refuses_is_ended() -> None:
 
 def test_tries_count_from_the_last_commit_and_moves_of_operators_do_not() -> None:
     job = JOB
-    for tried in range(3 * MOST_TRIES):
-        job = committed(job, f"b{tried % 3}") if tried == MOST_TRIES - 1 else job.place_on(f"b{tried % 3}", 0.0, {})
+    for tried in range(3 * MAX_TRIES):
+        job = committed(job, f"b{tried % 3}") if tried == MAX_TRIES - 1 else job.place_on(f"b{tried % 3}", 0.0, {})
         because = (LEASE_ENDED, "b1 is drained", f"{NOT_COMMITTED} in 300 s")[tried % 3]
         job = after_recall(job.recall(because, 1.0), 1.0)
         assert job.state == "queued"

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from eddy.pool.placement.lanes import run_in_lanes
+from eddy.pool.placement.leader import run_in_lanes
 
 
 def test_a_lane_keeps_its_order_while_others_go_on() -> None:

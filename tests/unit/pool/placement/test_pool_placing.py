@@ -13,7 +13,7 @@ from eddy.policy.place import METHODS
 from eddy.pool.connection.token_bucket import TokenBucket
 from eddy.pool.mirror.board_drops import REFUSED
 from eddy.pool.mirror.estimates import UNKNOWN_S, Estimates
-from eddy.pool.placement.placement import HORIZON, LEAST_S, PoolView, decide, instance_of, next_planned, remaining_s
+from eddy.pool.placement.placement import HORIZON, MIN_S, PoolView, decide, instance_of, next_planned, remaining_s
 from eddy.pool.records.records import GUEST, JobPart, PoolBoard, PoolJob
 
 
@@ -121,7 +121,7 @@ def test_the_table_is_each_job_on_each_board() -> None:
     wanted = [[remaining_s(each, board, estimates) for board in boards for _ in range(board.width)] for each in jobs]
     assert it.time_s.tolist() == wanted
     assert math.isinf(wanted[0][4])
-    assert min(min(row) for row in wanted) > LEAST_S
+    assert min(min(row) for row in wanted) > MIN_S
 
 
 def test_of_very_many_jobs_the_first_are_planned() -> None:

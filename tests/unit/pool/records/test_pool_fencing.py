@@ -21,7 +21,7 @@ import pytest
 from eddy.core.errors import Conflict
 from eddy.pool.records.records import PLACED, QUEUED, RUNNING, SUCCEEDED, JobPart, PoolJob
 
-BOARDS, HEADS, ITEMS, MOST_TOKENS = ("a", "b"), 2, 2, 4
+BOARDS, HEADS, ITEMS, MAX_TOKENS = ("a", "b"), 2, 2, 4
 NO_REASON = ()
 PAGE = Path(__file__).parents[4] / "docs" / "explanations" / "pool.md"
 
@@ -82,7 +82,7 @@ def steps(now: World) -> Iterator[World]:
 
 def _of_heads(now: World) -> Iterator[World]:
     record = now.record
-    if len(now.plans) < HEADS and record.token < MOST_TOKENS:
+    if len(now.plans) < HEADS and record.token < MAX_TOKENS:
         targets = BOARDS if record.state == QUEUED else ("",) if record.state in (PLACED, RUNNING) else ()
         for target in targets:
             yield now._replace(plans=tuple(sorted((*now.plans, (record.token, record.board, target)))))
@@ -197,7 +197,7 @@ def test_from_every_state_the_job_can_still_succeed() -> None:
                 good.add(now)
                 todo.append(now)
     left = {now.record.token for now in worlds.keys() - good}
-    assert left <= {MOST_TOKENS}, "only where this test allows no further placement"
+    assert left <= {MAX_TOKENS}, "only where this test allows no further placement"
 
 
 def situation(now: World, at: int) -> tuple[str, str, str, str]:

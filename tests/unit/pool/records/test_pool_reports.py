@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 from eddy.pool.mirror.mirror import Mirror
-from eddy.pool.placement.rounds import WeightRounds
+from eddy.pool.placement.shares import WeightRounds
 from eddy.pool.records.record_json import board_from_json
 from eddy.pool.records.records import PoolBoard, PoolJob
 from eddy.pool.records.reports import kept_board_read, lease_read

@@ -13,7 +13,7 @@ import pytest
 from eddy.api.http.problems import BodyTooLarge
 from eddy.core.errors import EddyError
 from eddy.pool.head.board_requests import BoardRequestHandler
-from eddy.pool.jetstream.jobs import MOST_RECORD_BYTES, PoolJobs
+from eddy.pool.jetstream.jobs import MAX_RECORD_BYTES, PoolJobs
 from eddy.pool.mirror.flood_guard import FloodGuard
 from eddy.pool.routes.open_transfers import OpenTransfers
 from nats.errors import MaxPayloadError
@@ -26,8 +26,8 @@ def request(inputs: int) -> dict[str, object]:
 @pytest.mark.parametrize(
     "submit",
     [
-        lambda table: table.submit("ada", request(MOST_RECORD_BYTES // 60), "key"),
-        lambda table: table.submit_array("ada", [request(1), request(MOST_RECORD_BYTES // 60)], "key"),
+        lambda table: table.submit("ada", request(MAX_RECORD_BYTES // 60), "key"),
+        lambda table: table.submit_array("ada", [request(1), request(MAX_RECORD_BYTES // 60)], "key"),
     ],
 )
 def test_a_submission_that_is_too_large_is_refused_before_anything_is_kept(
@@ -36,7 +36,7 @@ def test_a_submission_that_is_too_large_is_refused_before_anything_is_kept(
     nothing: Any = SimpleNamespace()  # what asked the servers would fail otherwise
     with pytest.raises(BodyTooLarge) as refused:
         asyncio.run(submit(PoolJobs(nothing)))  # type: ignore[arg-type]
-    assert (refused.value.status_code, refused.value.extra["limit"]) == (413, MOST_RECORD_BYTES)
+    assert (refused.value.status_code, refused.value.extra["limit"]) == (413, MAX_RECORD_BYTES)
 
 
 def test_an_answer_that_is_too_large_is_answered_with_an_error() -> None:

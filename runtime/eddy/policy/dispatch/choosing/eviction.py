@@ -15,7 +15,6 @@ class Eviction:
     """What the free slots' modules are worth in one decision.
 
     Args:
-        view: The world.
         forecast: What lies before jobs.
         rank: Of a job's next slot, by job, what lies before it, and slots held.
     """

@@ -23,7 +23,6 @@ class Forecast:
     """Expectations of one decision.
 
     Args:
-        view: The world.
         memory: From the last call.
         pipelined: Whether tasks of a job may work on different items at once.
     """

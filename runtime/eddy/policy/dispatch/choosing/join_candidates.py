@@ -21,7 +21,6 @@ class JoinCandidates:
     """Slots that tasks wait for in one decision; those who wait for the same one are served one after another.
 
     Args:
-        view: The world.
         outlooks: What lies before the jobs that hold slots.
         leaving: Slots that are being taken from their jobs.
         load_s: What a load takes, about.
@@ -63,8 +62,6 @@ class JoinCandidates:
         """Whether the task will find its module in a slot soon; the slot that comes first is promised to it.
 
         Args:
-            job: Whose task.
-            task: It.
             latency_s: Seconds one of its items takes.
         """
         slots = self._candidates(job, task)

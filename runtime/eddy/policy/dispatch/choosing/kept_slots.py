@@ -37,7 +37,6 @@ def choose_borrower(
     """Whoever comes first in rank of those whose task needs no load in a slot and is soon done there; None for nobody.
 
     Args:
-        view: The world.
         outlooks: What lies before the jobs that have a slot, or will by this decision.
         look: What lies before any other.
         rank: Of a job's next slot.

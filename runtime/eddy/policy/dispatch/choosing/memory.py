@@ -15,7 +15,6 @@ class PolicyMemory:
     """What is remembered from call to call.
 
     Attributes:
-        learned: Latencies.
         predicted: Application to seconds an item of each of its tasks takes, as of `learned`.
         load_s: What a load takes, about.
         leaving: Slot to the (job, task) it is being taken from.

@@ -24,9 +24,6 @@ class PreemptibleSlot(NamedTuple):
     """A slot that could be taken from its job.
 
     Attributes:
-        slot: The slot.
-        job: Who has it.
-        task: For what.
         waits: Whether the task waits there for its predecessors, longer than a load takes.
         value: What the slot counts for the job: the rank at which it would ask for it.
         wait_s: Seconds until it could be had, at most: those of the item that runs.
@@ -52,7 +49,6 @@ class PreemptionPlan:
 
     Args:
         constants: What is weighed with what.
-        view: The world.
         outlooks: What lies before the jobs that hold slots.
         rank: Of a job's slot.
         leaving: Slot to the (job, task) it was being taken from when the last decision was made.

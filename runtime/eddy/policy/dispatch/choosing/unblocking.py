@@ -22,7 +22,6 @@ def unblock_slots(view: DispatchView, decisions: Iterable[Decision], pipelined: 
     slot changes hands for ever.
 
     Args:
-        view: The world.
         decisions: Decided for it, without taking slots.
         pipelined: Whether tasks of a job may work on different items at once.
     """

@@ -16,7 +16,7 @@ from eddy.policy.dispatch.views.job_view import Age, JobView
 from eddy.policy.dispatch.views.jobs import Jobs
 from eddy.policy.dispatch.views.sorted_mapping import SortedMapping
 
-LEAST_S = 1e-3
+MIN_S = 1e-3
 """What every job takes at least."""
 
 
@@ -83,5 +83,5 @@ class UnsharedSchedule:
         if found is None:
             end_s = self.ends_s.floor(job.age)
             alone_s = 0.0 if end_s is None else end_s - self.since_s
-            found = self.facts[job.id] = max(alone_s, LEAST_S) ** power
+            found = self.facts[job.id] = max(alone_s, MIN_S) ** power
         return found

@@ -50,11 +50,11 @@ QUANTUM_LOADS = 2.0
 """Loads whose time is a quantum: a slot is held as long at least before it goes to another tenant, where both want it
 all the time, and a module that another has is waited for as long at most, as is the least served for who finds its
 module in a free slot."""
-LEAST_QUANTUM_S = 1e-3
+MIN_QUANTUM_S = 1e-3
 """The same where loads take no time."""
-MOST_MISSED = 256
+MAX_MISSED = 256
 """Items that ended, of which who comes new is told, or was not asked for long; the latest."""
-MOST_TRIED = 4
+MAX_TRIED = 4
 """Slots of others of which it is tried whether a tenant would use them, at a decision."""
 
 
@@ -84,7 +84,7 @@ class Lane:
         changed = None if known is None or fresh is None else known | fresh
         same = fresh is not None and not any(jobs.get(number) is not None for number in fresh)
         wake_s = self.wake_s if self.wake_s is not None and self.wake_s > view.now_s else None
-        seen = (self.seen + view.observations)[-MOST_MISSED:]
+        seen = (self.seen + view.observations)[-MAX_MISSED:]
         return Lane(self.memory, seen, changed, wake_s, self.content and same, self.awaits_s)
 
     def with_rechecked(self, jobs: Jobs, given: Iterable[int]) -> Lane:
@@ -99,7 +99,6 @@ class SlotOnItsWay:
     """A slot that is on its way from one tenant to another.
 
     Attributes:
-        tenant: For whom.
         job: From which job.
         task: From which of its tasks.
     """
@@ -166,7 +165,6 @@ class _Turn:
 
     Args:
         policy: Decides within a tenant.
-        view: The world.
     """
 
     def __init__(self, policy: DispatchPolicy, view: DispatchView) -> None:
@@ -176,7 +174,7 @@ class _Turn:
         self.jobs = dict(view.jobs.tenants.items())
         self.slots = {slot.index: slot for slot in view.slots}
         self.port_busy = view.port_busy
-        self.quantum_s = max([LEAST_QUANTUM_S, *[QUANTUM_LOADS * slot.load_s for slot in view.slots]])
+        self.quantum_s = max([MIN_QUANTUM_S, *[QUANTUM_LOADS * slot.load_s for slot in view.slots]])
         self.decisions: list[Decision] = []
         self.order: _Order | None = None
         self.kept: dict[int, str] = {}
@@ -207,7 +205,7 @@ class _Turn:
             lane = self.memory.lanes.get(tenant) or Lane(self.rest, self.missed)
             found[tenant] = lane.after_events(view, jobs)
         if view.observations:
-            self.missed = (*self.missed, *view.observations)[-MOST_MISSED:]
+            self.missed = (*self.missed, *view.observations)[-MAX_MISSED:]
         return found
 
     # Playing --------------------------------------------------------------------------------------------------------
@@ -337,11 +335,11 @@ class _Turn:
                 self.kept[free] = tenant
                 return
         takeable = list(self._takeable(tenant))
-        for slot in takeable[:MOST_TRIED]:
+        for slot in takeable[:MAX_TRIED]:
             if self._would_take(tenant, [*visible, _freed(slot)], slot.index) is not None:
                 self._take(tenant, slot, PreemptReason.FAIR_SHARE)
                 return
-        if len(takeable) > MOST_TRIED:  # slots may be few that it fits
+        if len(takeable) > MAX_TRIED:  # slots may be few that it fits
             found = self._would_take(tenant, [*visible, *[_freed(slot) for slot in takeable]])
             wanted = [slot for slot in takeable if slot.index == found]
             if wanted:
@@ -384,7 +382,7 @@ class _Turn:
         own = [slot for slot in visible if slot.job is not None and not slot.loading and slot.task is not None]
         if any(slot.index in self.taken for slot in own):
             return False
-        for held in sorted(own, key=lambda each: (each.running, each.index))[:MOST_TRIED]:
+        for held in sorted(own, key=lambda each: (each.running, each.index))[:MAX_TRIED]:
             if self._would_take(tenant, [*visible, _freed(held)], held.index, job) is not None:
                 self._take(tenant, held, PreemptReason.OVERDUE)
                 break
@@ -449,7 +447,6 @@ class _Turn:
         """The slot that a tenant would be given first if no load were under way and no image had to be read; or None.
 
         Args:
-            tenant: Whose jobs.
             visible: Slots; a later one stands for an earlier one of its index.
             which: The slot that is asked about; None for any.
             only: The job that is asked about; None for any.

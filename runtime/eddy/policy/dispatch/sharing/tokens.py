@@ -53,7 +53,6 @@ class Candidates:
     where nobody exceeds it, those who reach it are the candidates, so that slots do not idle for want of a token.
 
     Args:
-        jobs: All.
         now_s: Board time.
         alpha: As `tokens` has it.
     """

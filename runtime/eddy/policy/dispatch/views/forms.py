@@ -23,7 +23,6 @@ def choose_form(
     Args:
         forms: What there is to choose from; see `eddy.core.fusion`.
         job: As policies see it.
-        view: The world.
         fits: Slots for which there is an image, by module; a form with a module that has none is left out.
     """
     free = [slot for slot in view.slots if slot.job is None and not slot.loading]

@@ -78,8 +78,6 @@ class JobView:
 
     Attributes:
         id: Unique; the tie-breaker of last resort (lower is older).
-        application: Its application's name.
-        tenant: Whose it is.
         batch: Number of items.
         priority: One of `eddy.core.jobs.PRIORITIES`.
         arrival_s: Board time of arrival.

@@ -24,7 +24,6 @@ class JobClass:
     """Jobs without a slot, of one application and priority.
 
     Attributes:
-        application: The application's name.
         tasks: What they are to do, and how far each of them is.
         priority: Of all of them.
         due: Whether they have deadlines.

@@ -27,7 +27,6 @@ class Outlook:
             slot.
         path_s: Seconds it needs at least, however many slots it gets: the critical path of the items left, a task's
             items one after another.
-        held: Slots it has.
         ready: Tasks without a slot that would have enough to do in one at once: first the one from which the way to
             the job's end is longest, as long as all of them are begun now; ties in topological order.
         early: Tasks without a slot that would have to wait in one for their predecessors, in topological order.

@@ -31,8 +31,6 @@ class SlotRequest(NamedTuple):
     """One more slot for a job, at the rank it has for that.
 
     Attributes:
-        rank: Its rank.
-        job: The job.
         given: How many of its tasks were offered one before, in this decision.
         outlook: What lies before it.
         kind_queue: Who else is like it, where nothing was done for it before this decision.
@@ -49,7 +47,6 @@ class KindQueue:
     """The jobs of one kind, by rank.
 
     Args:
-        kind: Whose.
         known: What lies before its jobs.
         rank: Of a job's first slot.
         outlasts: Whether a job with this before it will end last whatever is done, so that its rank does not grow with

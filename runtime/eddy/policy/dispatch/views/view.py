@@ -64,8 +64,6 @@ class Observation:
 
     Attributes:
         module: What it ran on.
-        duration_s: What it took.
-        application: Its application's name.
         task: Its task's id there.
         estimate_s: The designer's estimate for it.
     """
