@@ -197,8 +197,8 @@ class SlotCtrl(Bank):
         """Bound the slot's memory traffic.
 
         Args:
-            bytes_per_cycle: Sustained rate in bytes per shell-clock cycle, reads and writes together, 8 for each beat
-                whatever its size; None lifts the bound.
+            bytes_per_cycle: Sustained rate in bytes per shell-clock cycle, reads and writes together, the
+                port's width for each beat whatever its size; None lifts the bound.
             burst_bytes: What may go at once after a pause.
         """
         self._put(regs.REGULATOR_BURST.offset, regs.REGULATOR_BURST.encode(bytes=burst_bytes))

@@ -178,7 +178,7 @@ module firewall_mem_proof
   function automatic logic burst_allowed(ax_t ax);
     logic [AddrWidth-1:0] bytes;
     bytes = AddrWidth'(1) << ax.size;
-    if (ax.size > 3'd3 || ax.burst == 2'b11) return 1'b0;
+    if (ax.size > 3'(BeatBits) || ax.burst == 2'b11) return 1'b0;
     if (ax.burst == BurstFixed) return ax.len <= 8'd15;
     if (ax.burst == BurstWrap) return (ax.len inside {8'd1, 8'd3, 8'd7, 8'd15}) && (ax.addr & (bytes - 1)) == '0;
     // The last byte lies in the first byte's page.
@@ -192,7 +192,7 @@ module firewall_mem_proof
     mask = (PageBits'(1) << ax.size) - PageBits'(1);
     first = {1'b0, ax.addr[PageBits-1:0] & ~mask};
     bytes = (PageBits + 1)'({1'b0, ax.len} + 9'd1) << ax.size;
-    if (ax.size > 3'd3) return 1'b0;
+    if (ax.size > 3'(BeatBits)) return 1'b0;
     unique case (ax.burst)
       BurstFixed: return ax.len < 8'd16;
       BurstIncr: return first + bytes <= (PageBits + 1)'(1) << PageBits;

@@ -41,7 +41,7 @@ module kernel_parts_proof
 
   always_comb begin
     begin_in = addr_i[AddrWidth-1:0];
-    if (size_i > 3'd3) begin_in[2:0] = '0;
+    if (size_i > 3'(BeatBits)) begin_in[BeatBits-1:0] = '0;
     end_in = (addr_i[AddrWidth-1:0] >> size_i) << size_i;
     end_in = end_in + (AddrWidth'(burst_i == BurstFixed ? 9'd1 : 9'(len_i) + 9'd1) << size_i);
     reach = ((part.addr >> part.size) << part.size) + ((AddrWidth'(part.len) + AddrWidth'(1)) << part.size);
@@ -71,7 +71,7 @@ module kernel_parts_proof
           || (burst_i == BurstFixed && len_i > 8'd15)));
       if (stalled_q) OfferStays_A : assert (part_valid && part == part_q);
       if (part_valid) begin
-        PartIsShort_A : assert (part.len < 8'd16 && part.size <= 3'd3 && part.burst == BurstIncr);
+        PartIsShort_A : assert (part.len < 8'd16 && part.size <= 3'(BeatBits) && part.burst == BurstIncr);
         WithinAPage_A : assert (((reach - AddrWidth'(1)) >> 12) == (part.addr >> 12));
         EndIsAhead_A : assert (end_q > next_q);
         PartFollows_A : assert (part.addr == next_q);

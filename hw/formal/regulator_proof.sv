@@ -1,6 +1,6 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Over any window of cycles, wherever it begins, and whatever is asked: what the admitted bursts use of the memory port,
-/// 8 bytes for each of their beats, reads and writes together, is at most burst + rate * cycles.
+/// the port's bytes for each of their beats, reads and writes together, is at most burst + rate * cycles.
 ///
 /// `most_q` is, of all windows that end here, the most that one has used beyond rate * cycles (in 1/65536 bytes), told from
 /// the requests that pass, not from what the block charges: the promise is that it never exceeds burst. Settings stay.
@@ -16,6 +16,8 @@ module regulator_proof
 );
 
   localparam int unsigned Width = 38;
+  /// What 256 beats use.
+  localparam logic [19:0] Longest = 20'd256 << BeatBits;
   typedef logic [Width-1:0] amount_t;
 
   axi_req_t req;
@@ -41,8 +43,8 @@ module regulator_proof
   assign aw_in = req_i.aw_valid && rsp.aw_ready;
   assign ar_in = req_i.ar_valid && rsp.ar_ready;
   // Never both in one cycle, as is claimed below.
-  assign used = aw_in || ar_in ? (amount_t'(aw_in ? req_i.aw.len : req_i.ar.len) + amount_t'(1)) << 19 : '0;
-  assign bucket = amount_t'(burst_i > 20'd2048 ? burst_i : 20'd2048) << 16;
+  assign used = aw_in || ar_in ? (amount_t'(aw_in ? req_i.aw.len : req_i.ar.len) + amount_t'(1)) << (16 + BeatBits) : '0;
+  assign bucket = amount_t'(burst_i > Longest ? burst_i : Longest) << 16;
 
   // The worst window that ends with this cycle is the worst before, one cycle longer, or the empty one.
   amount_t most_q;

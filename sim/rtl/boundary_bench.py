@@ -133,11 +133,12 @@ def slow(device: Any, rate: float, seed: int) -> None:
 async def memory_traffic(manager: Any, rng: random.Random, rounds: int, span: int = RAM_BYTES) -> bytearray:
     """Random writes and reads against a model; answers what memory must hold at the end."""
     model = bytearray(span)
+    sizes = manager.write_if.byte_lanes.bit_length()
     await manager.write(0, bytes(span))
     for _ in range(rounds):
         length = rng.choice([1, 3, 8, 17, 64, 500])
         address = rng.randrange(span - length)
-        size = rng.randrange(4)
+        size = rng.randrange(sizes)
         if rng.random() < 0.5:
             data = rng.randbytes(length)
             answer = await manager.write(address, data, size=size)

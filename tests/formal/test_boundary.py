@@ -22,6 +22,12 @@ PROOFS = {
     "windows": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 0}),
     "bursts": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 2}),
     "handover": Proof("firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 3}),
+    "wide-windows": Proof(
+        "firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 0}, memory_bits=128
+    ),
+    "wide-handover": Proof(
+        "firewall_mem_proof", IP / "firewall" / "firewall.f", depth=2, parameters={"Claims": 3}, memory_bits=128
+    ),
     "owed-regulator": Proof("owed_proof", IP / "regulator" / "regulator.f", depth=2, parameters={"Block": 0}),
     "owed-buffer": Proof(
         "owed_proof", IP / "burst_buffer" / "burst_buffer.f", depth=2, parameters={"Block": 1}, own_assertions=False
@@ -74,6 +80,12 @@ MUTATIONS = [
     (
         "handover",
         Mutation("drained too early", "firewall_admit.sv", "count_q == count_t'(refusing_q)", "count_q <= count_t'(1)"),
+    ),
+    (
+        "wide-handover",
+        Mutation(
+            "beats of 16 bytes anywhere", "firewall_pkg.sv", "in_page = len <= ~addr[PageBits-1:4];", "in_page = 1'b1;"
+        ),
     ),
     ("owed-regulator", Mutation("request kept", "regulator.sv", "if (rsp_i.ar_ready) ar_valid_q <= 1'b0;", "")),
     (

@@ -12,6 +12,7 @@ IP = ROOT / "hw" / "ip"
 PROOFS = {
     "owed-split": Proof("owed_split_proof", IP / "burst_split" / "burst_split.f", depth=2, own_assertions=False),
     "bucket": Proof("regulator_proof", IP / "regulator" / "regulator.f", depth=2, solver=Z3),
+    "wide bucket": Proof("regulator_proof", IP / "regulator" / "regulator.f", depth=2, solver=Z3, memory_bits=128),
     "turns of three": Proof("fair_turns_proof", IP / "mem_xbar" / "mem_xbar.f", depth=2, parameters={"NumSlots": 3}),
     "turns of ten": Proof("fair_turns_proof", IP / "mem_xbar" / "mem_xbar.f", depth=2, parameters={"NumSlots": 10}),
 }
@@ -24,6 +25,15 @@ MUTATIONS = [
             "regulator.sv",
             "-= (beats_t'(ax.len) + beats_t'(1))",
             "-= (beats_t'(ax.len) + beats_t'(1)) >> (3'd3 - ax.size)",
+        ),
+    ),
+    (
+        "wide bucket",
+        Mutation(
+            "a beat has 8 bytes",
+            "regulator.sv",
+            "beats_held = tokens_q[TokenWidth-1:FractionBits+BeatBits];",
+            "beats_held = beats_t'(tokens_q[TokenWidth-1:FractionBits+3]);",
         ),
     ),
     ("bucket", Mutation("reads are free", "regulator.sv", "if (admit && enable_i)", "if (admit && enable_i && write)")),

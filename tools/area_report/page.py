@@ -125,6 +125,7 @@ def _section(text: str, tops: Sequence[Top], have: Figures, paths: Mapping[str, 
     for top in tops:
         parameters = ", ".join(f"{name} = {value}" for name, value in top.parameters.items())
         name = f"{top.top}, {parameters}" if parameters else top.name
+        name += f", ports of {top.memory_bits} bits" if top.memory_bits != 64 else ""
         levels, begin, end = paths.get(top.name, ("", "", ""))
         way = f"`{begin}` to `{end}`" if end else ""
         rows.append([name, *(_number(have[top.name][kind]) for kind in KINDS), str(levels), way])

@@ -101,11 +101,10 @@ def _script(top: Top, folder: Path) -> str:
             (folder / path.name).write_text(box, encoding="utf-8")
     sources = " ".join(path.name for path in source_files(files))
     delays = " --ignore-timing" if language_arguments(files) else ""
-    parameters = "".join(f" -G {name}={value}" for name, value in top.parameters.items())
     boxes = " --empty-blackboxes" if top.boxes else ""
     return "\n".join(
         [
-            f"read_slang --threads 1{delays}{boxes} {sources} --top {top.top}{parameters}",
+            f"read_slang --threads 1{delays}{boxes} {sources} --top {top.top}{top.stated}",
             *unset,
             *[WIRE.format(ps=top.wire_ps)] * bool(top.wire_ps),
             f"synth_xilinx -family xcup -noiopad -noclkbuf -flatten -top {top.top}",

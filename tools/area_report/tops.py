@@ -37,6 +37,7 @@ class Top:
         boxes: Blocks whose insides are left out.
         levels: Most levels of logic between registers; 0: as many as it takes.
         wire_ps: What synthesis takes the wire behind each LUT to need, in ps; 0: what it takes it to be by itself, 300.
+        memory_bits: Bits of slots' ports to memory.
     """
 
     name: str
@@ -47,6 +48,13 @@ class Top:
     boxes: tuple[str, ...] = ()
     levels: int = 0
     wire_ps: int = 0
+    memory_bits: int = 64
+
+    @property
+    def stated(self) -> str:
+        """Parameters of the top, and how wide ports to memory are, as the synthesizer takes them."""
+        wide = f" -D EDDY_MEMORY_BITS={self.memory_bits}" if self.memory_bits != 64 else ""
+        return "".join(f" -G {name}={value}" for name, value in self.parameters.items()) + wide
 
     def key(self) -> str:
         """Changes when its figures may: with what the sources say, whatever their comments and their checks.
@@ -55,6 +63,7 @@ class Top:
         """
         parts = [RECIPE, self.top, repr(sorted(self.parameters.items())), repr(self.boxes)]
         parts += [WIRE.format(ps=self.wire_ps)] * bool(self.wire_ps)
+        parts += [str(self.memory_bits)] * (self.memory_bits != 64)
         files = read_filelist(self.filelist)
         texts = []
         for path in source_files(files):
@@ -124,6 +133,7 @@ def read_tops() -> list[Top]:
             tuple(entry.get("boxes", ())),
             entry.get("levels", 0),
             entry.get("wire_ps", 0),
+            entry.get("memory_bits", 64),
         )
         for entry in entries
     ]

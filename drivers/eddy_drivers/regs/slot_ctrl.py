@@ -147,14 +147,14 @@ FAULT_ADDRESS_HI = Register("FAULT_ADDRESS_HI", 0x30, 0x0, (FAULT_ADDRESS_HI_ADD
 """Address of the first fault, high word."""
 
 REGULATOR_RATE_RATE = Field("rate", 0, 24)
-"""Bytes of the memory port per shell-clock cycle, in 1/65536: 8 for each beat of a burst, whatever its size, reads and writes together."""
+"""Bytes of the memory port per shell-clock cycle, in 1/65536: the port's width, 8 or 16, for each beat of a burst, whatever its size, reads and writes together."""
 REGULATOR_RATE_ENABLE = Field("enable", 31, 1)
 """Regulate; clear: admit everything."""
 REGULATOR_RATE = Register("REGULATOR_RATE", 0x40, 0x0, (REGULATOR_RATE_RATE, REGULATOR_RATE_ENABLE))
 """Regulator: rate."""
 
 REGULATOR_BURST_BYTES = Field("bytes", 0, 20)
-"""Bytes the bucket holds. Below 2048, the longest burst, it counts as 2048."""
+"""Bytes the bucket holds. Below the longest burst, 256 beats, it counts as that: 2048, or 4096 of a port of 128 bits."""
 REGULATOR_BURST = Register("REGULATOR_BURST", 0x44, 0x1000, (REGULATOR_BURST_BYTES,))
 """Regulator: burst."""
 

@@ -1,1 +1,2 @@
+-f ../eddy_pkg/eddy_pkg.f
 rtl/slot_ports.svh

@@ -24,6 +24,10 @@ class Pool(str, enum.Enum):
     """Price owns it: GPU clusters."""
 
 
+MEMORY_BITS = (64, 128)
+"""Bits that a slot's port to memory may have."""
+
+
 class Control(str, enum.Enum):
     """How a module is started and says that it is done (Ref: UG1399, "Block-Level Control Protocols")."""
 

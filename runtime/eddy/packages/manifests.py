@@ -17,6 +17,7 @@ A manifest is `bitstreams/<module>/manifest.yaml`::
     resources: {lut: 2100, ff: 1900, dsp: 32, bram: 0, command: "..."}
     scrub: load                       # or reset: what makes it clean for another tenant
     control: hs                       # or chain, none: how it is started and says that it is done
+    memory_bits: 64                   # or 128: the widest port to memory that its RTL can be built for
     example: {in: 256, out: 256, blocks: 2}   # a short legal run: bytes of each buffer, value of each scalar
     stream: {...}                     # how its core is connected; see `eddy.packages.fuse`
 
@@ -46,7 +47,7 @@ from typing import Any
 import yaml
 
 from eddy.core.errors import InvalidRequest
-from eddy.core.slots import Access, Control
+from eddy.core.slots import MEMORY_BITS, Access, Control
 from eddy.packages import fields
 from eddy.packages.modules import (
     FIRST_ARGUMENT,
@@ -68,6 +69,7 @@ ALIGNMENTS = [8, 16, 32, 64, 128]
 FIELDS = (
     *("module", "kind", "top", "files", "register_map", "clk_hz"),
     *("registers", "resources", "scrub", "control", "summary", "example", "parameters", "stream"),
+    "memory_bits",
 )
 
 
@@ -134,6 +136,7 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
         summary=str(raw.get("summary", "")),
         example=example,
         parameters=tuple((str(n), str(v)) for n, v in fields.mapping(raw.get("parameters", {}), "parameters").items()),
+        memory_bits=fields.choice(raw.get("memory_bits", MEMORY_BITS[0]), "memory_bits", list(MEMORY_BITS)),
     )
 
 

@@ -141,6 +141,7 @@ class ModuleManifest:
         checked_build: Build hash for which a record says that it passed `eddy module check` with this `interface`; ""
             without one.
         control: How it is started and says that it is done.
+        memory_bits: Bits of the widest port to memory that its RTL can be built for.
     """
 
     module: str
@@ -158,6 +159,7 @@ class ModuleManifest:
     verified_build: str = ""
     checked_build: str = ""
     control: Control = Control.HS
+    memory_bits: int = 64
 
     def scrubs(self, build: str) -> bool:
         """Whether a reset makes this build of it clean for another tenant: it says so, and was verified."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eddy.core.applications import Application, BufferRole, StreamedEdge
+from eddy.core.applications import RETURNED, Application, BufferRole, StreamedEdge
 from eddy.core.slots import Access
 from eddy.packages.modules import ModuleManifest
 
@@ -36,6 +36,7 @@ def streamed_edges(application: Application, modules: Mapping[str, ModuleManifes
 
 def _shares_more(application: Application, edge: StreamedEdge) -> bool:
     """Whether the reader may need something else of the writer's before it starts, such as a length."""
-    left = {each.name for each in application.buffers if each.role in (BufferRole.INTERMEDIATE, BufferRole.OUTPUT)}
+    changed = (BufferRole.INTERMEDIATE, *RETURNED)
+    left = {each.name for each in application.buffers if each.role in changed}
     ends = [{value for _, value in application.tasks[task].arguments} for task in (edge.before, edge.after)]
     return bool((ends[0] & ends[1] & left) - {edge.buffer})

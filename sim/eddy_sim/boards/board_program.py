@@ -110,7 +110,7 @@ def _parameters(profile: Profile, skipping: bool, resting: bool) -> BoardParamet
         access_bound=ACCESS_BOUND_CYCLES,
         skipping=skipping,
         resting=resting,
-        dram=dram_parameters(profile.dram),
+        dram=dram_parameters(profile.dram, port_bytes=profile.memory_bits // 8),
     )
 
 

@@ -42,7 +42,7 @@ class DramParameters(ctypes.Structure):
         "rfc_fs",
         "starvation",
         *("faw_fs", "wtr_fs", "rtw_fs", "channels", *(f"hash{bit}" for bit in range(UNIT_BITS))),
-        *("queue", "hit_cap", "scheduling", "reorders"),
+        *("queue", "hit_cap", "scheduling", "reorders", "port_bytes"),
     )
 
 
@@ -105,8 +105,9 @@ class ProbeResult:
     log: tuple[ServedBurst, ...]
 
 
-def dram_parameters(dram: Dram, refi_ns: float = 0.0, rfc_ns: float = 0.0) -> DramParameters:
-    """Parameters of the memory model from a profile's; without refresh where not given.
+def dram_parameters(dram: Dram, refi_ns: float = 0.0, rfc_ns: float = 0.0, port_bytes: int = 8) -> DramParameters:
+    """Parameters of the memory model from a profile's, for a port with beats of so many bytes; without refresh where
+    not given.
 
     Raises:
         InvalidRequest: The geometry is one the model does not have.
@@ -143,6 +144,7 @@ def dram_parameters(dram: Dram, refi_ns: float = 0.0, rfc_ns: float = 0.0) -> Dr
         hit_cap=dram.row_hit_cap,
         scheduling=SCHEDULING.index(dram.scheduling),
         reorders=dram.reorders,
+        port_bytes=port_bytes,
     )
 
 

@@ -93,7 +93,7 @@ def find_module(identity: bitfile.Identity, body: bytes) -> Path:
 
 
 def find_program(
-    identity: bitfile.Identity, body: bytes, progress: Callable[[str], None]
+    identity: bitfile.Identity, body: bytes, profile: Profile, progress: Callable[[str], None]
 ) -> tuple[ModuleManifest, Path]:
     """The manifest and the Verilated model of an image's module; the model is built where missing.
 
@@ -103,7 +103,7 @@ def find_program(
     try:
         path = find_module(identity, body)
         module = load_module_manifest(path)
-        program, build_hash = build.build_module(path, progress)
+        program, build_hash = build.build_module(path, progress, profile.memory_bits)
     except EddyError as error:
         raise LoadRefused(errno.EINVAL, f"module {identity.module}: {error.message}") from error
     if f"{build_hash:016x}" != identity.build:
@@ -175,7 +175,7 @@ class EngineImages:
             return ArrivedImage(None, fault=self._fault)
         try:
             identity = bitfile.identity_of(body)
-            module, program = find_program(identity, body, self._progress)
+            module, program = find_program(identity, body, self._profile, self._progress)
         except EddyError as error:
             self._progress(f"the configuration port refuses an image: {error.message}")
             return ArrivedImage(None)

@@ -18,7 +18,7 @@ constexpr uint64_t kNoData = 0xDEC0DEC0DEC0DEC0ull;
 Dram::Dram(const DramParameters& parameters, uint8_t* memory)
     : p_(parameters), memory_(memory), map_(parameters), banks_(parameters) {}
 
-Fs Dram::beats_fs(uint64_t beats) const { return duration_fs(beats * 8 * p_.channels, p_.bytes_per_s); }
+Fs Dram::beats_fs(uint64_t beats) const { return duration_fs(beats * p_.port_bytes * p_.channels, p_.bytes_per_s); }
 
 uint64_t Dram::beat_address(const Burst& burst, uint32_t beat) const {
   const uint64_t bytes = 1ull << burst.size;
@@ -41,12 +41,12 @@ Dram::Burst Dram::make(uint64_t address, uint8_t id, uint8_t len, uint8_t size, 
   burst.user = user;
   burst.write = write;
   burst.age = next_age_++;
-  burst.data.resize(burst.beats);
+  burst.data.resize(burst.beats * words());
   if (write) burst.strobes.resize(burst.beats);
   const uint64_t extent = static_cast<uint64_t>(burst.beats) << size;
   const uint64_t low = kind == kWrap ? address / extent * extent : address;
   const bool inside = low >= p_.base && low - p_.base <= p_.bytes && extent <= p_.bytes - (low - p_.base);
-  burst.response = inside && size <= 3 ? 0 : kDecodeError;
+  burst.response = inside && 1ull << size <= p_.port_bytes ? 0 : kDecodeError;
   if (burst.response) {
     statistics_.refused++;
   } else {
@@ -77,8 +77,10 @@ bool Dram::accept(const MemoryUp& up, const MemoryDown& down) {
 void Dram::take_write_beat(const MemoryUp& up) {
   for (Burst& burst : writes_) {
     if (burst.filled == burst.beats) continue;
-    burst.data[burst.filled] = up.m_axi_wdata;
-    burst.strobes[burst.filled++] = up.m_axi_wstrb;
+    uint64_t* beat = &burst.data[burst.filled * words()];
+    beat[0] = up.m_axi_wdata;
+    if (words() > 1) beat[1] = up.m_axi_wdata_hi;
+    burst.strobes[burst.filled++] = static_cast<uint16_t>(up.m_axi_wstrb | up.m_axi_wstrb_hi << 8);
     return;
   }
 }
@@ -92,22 +94,30 @@ DramPlan Dram::plan(const Burst& burst, Fs now) const {
 
 void Dram::transfer(Burst& burst) {
   for (uint32_t beat = 0; beat < burst.beats; beat++) {
+    uint64_t* data = &burst.data[beat * words()];
     if (burst.response) {
-      burst.data[beat] = kNoData;
+      std::fill(data, data + words(), kNoData);
       continue;
     }
-    uint8_t* word = memory_ + ((beat_address(burst, beat) - p_.base) & ~7ull);
-    if (!burst.write) {
-      std::memcpy(&burst.data[beat], word, 8);
-    } else if (burst.strobes[beat] == 0xFF) {
-      std::memcpy(word, &burst.data[beat], 8);
-    } else {
-      for (int lane = 0; lane < 8; lane++) {
-        if (burst.strobes[beat] >> lane & 1) word[lane] = static_cast<uint8_t>(burst.data[beat] >> (8 * lane));
-      }
+    uint8_t* place = memory_ + ((beat_address(burst, beat) - p_.base) & ~(p_.port_bytes - 1));
+    for (uint32_t k = 0; k < words(); k++) {
+      const auto strobes = burst.write ? static_cast<uint8_t>(burst.strobes[beat] >> (8 * k)) : uint8_t{0};
+      transfer_word(data[k], place + 8 * k, burst.write, strobes);
     }
-    if (burst.write && cpu_) make_stale(static_cast<uint64_t>(word - memory_), burst.strobes[beat]);
   }
+}
+
+void Dram::transfer_word(uint64_t& data, uint8_t* word, bool write, uint8_t strobes) {
+  if (!write) {
+    std::memcpy(&data, word, 8);
+  } else if (strobes == 0xFF) {
+    std::memcpy(word, &data, 8);
+  } else {
+    for (int lane = 0; lane < 8; lane++) {
+      if (strobes >> lane & 1) word[lane] = static_cast<uint8_t>(data >> (8 * lane));
+    }
+  }
+  if (write && cpu_) make_stale(static_cast<uint64_t>(word - memory_), strobes);
 }
 
 /// The CPU's clean copy of a word that a module wrote: what it holds now is neither the old value nor the new.
@@ -238,7 +248,8 @@ bool Dram::drive(Fs now, MemoryDown& down) {
     const Burst& burst = read_data_.front();
     next.m_axi_rvalid = 1;
     next.m_axi_rid = burst.id;
-    next.m_axi_rdata = burst.data[beat_];
+    next.m_axi_rdata = burst.data[beat_ * words()];
+    if (words() > 1) next.m_axi_rdata_hi = burst.data[beat_ * words() + 1];
     next.m_axi_rresp = burst.response;
     next.m_axi_rlast = beat_ + 1 == burst.beats;
   }

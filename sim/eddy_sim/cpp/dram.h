@@ -56,8 +56,8 @@ class Dram {
     uint64_t age, bypassed;
     uint32_t filled;
     Fs start;
-    std::vector<uint64_t> data;
-    std::vector<uint8_t> strobes;
+    std::vector<uint64_t> data;  // the words of a beat, one or two, side by side
+    std::vector<uint16_t> strobes;
   };
   /// A burst that may be served next, and how that would go.
   struct Choice {
@@ -77,9 +77,11 @@ class Dram {
   DramPlan plan(const Burst& burst, Fs now) const;
   void serve(const Choice& choice);
   void transfer(Burst& burst);
+  void transfer_word(uint64_t& data, uint8_t* word, bool write, uint8_t strobes);
   void make_stale(uint64_t offset, uint8_t strobes);
   uint64_t beat_address(const Burst& burst, uint32_t beat) const;
   Fs beats_fs(uint64_t beats) const;
+  uint32_t words() const { return static_cast<uint32_t>(p_.port_bytes / 8); }
   bool drive(Fs now, MemoryDown& down);
   void pick_answer(Fs now);
   Burst make(uint64_t address, uint8_t id, uint8_t len, uint8_t size, uint8_t kind, uint8_t user, bool write);

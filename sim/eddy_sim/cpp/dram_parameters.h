@@ -34,6 +34,8 @@ struct DramParameters {
   uint64_t scheduling;
   /// Reads of one id may be served in any order.
   uint64_t reorders;
+  /// Bytes of a beat of the shell's port, 8 or 16.
+  uint64_t port_bytes;
 };
 
 /// What the memory has done so far; mirrored by `DramStatistics` in Python.

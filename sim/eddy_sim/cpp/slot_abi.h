@@ -8,7 +8,7 @@
 
 #include "eddy_boundary.h"
 
-#define EDDY_ABI 2
+#define EDDY_ABI 3
 
 /// A reconfigurable module, as symbol `eddy_module` of its shared object.
 typedef struct {

@@ -3,7 +3,7 @@
 ///
 /// Word 6 (0x18): AxLEN in bits 7:0, AxSIZE in 10:8, AxBURST in 13:12, bit 16 reads, bit 17 writes. Word 7: bursts in each
 /// direction, 0 without end. Word 8: bytes from one burst to the next; word 9: bytes after which addresses begin again,
-/// 0 never. Word 10: bursts under way in a direction at most, 0 without bound. Words 12 and 13 are overwritten with the
+/// 0 never. Beats of 16 bytes are for a port of 128 bits; smaller ones lie in its lower half. Word 10: bursts under way in a direction at most, 0 without bound. Words 12 and 13 are overwritten with the
 /// bursts that have ended, reads and writes.
 #pragma once
 #include <cstdint>
@@ -80,10 +80,12 @@ class Traffic {
   void deliver(SlotUp& up) {
     const uint64_t at = beat_address(burst_address(s_.sent), s_.beat);
     const unsigned bytes = 1u << size();
-    const unsigned first = at & 7, end = (first & ~(bytes - 1)) + bytes;
+    const unsigned lanes = bytes > 8 ? 16 : 8, first = at & (lanes - 1), end = (first & ~(bytes - 1)) + bytes;
+    const uint32_t strobes = ((1u << lanes) - (1u << first)) & ((1u << end) - 1);
     up.m_axi_wvalid = 1;
-    up.m_axi_wdata = 0x0123456789ABCDEFull;
-    up.m_axi_wstrb = static_cast<uint8_t>((0xFFu << first) & ((1u << end) - 1));
+    up.m_axi_wdata = up.m_axi_wdata_hi = 0x0123456789ABCDEFull;
+    up.m_axi_wstrb = static_cast<uint8_t>(strobes);
+    up.m_axi_wstrb_hi = static_cast<uint8_t>(strobes >> 8);
     up.m_axi_wlast = s_.beat == length();
     if (s_.beat++ < length()) return;
     s_.beat = 0;

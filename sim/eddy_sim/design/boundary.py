@@ -8,6 +8,7 @@ the outside world (for the shell) sees them: `down` signals go toward the module
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -17,7 +18,7 @@ class Signal:
 
     Attributes:
         name: As the module's port is called, without a direction suffix.
-        width: Bits.
+        width: Bits; of memory's data, those of a port of 64 bits.
     """
 
     name: str
@@ -34,7 +35,14 @@ class Signal:
     @property
     def range(self) -> str:
         """The packed range of the port, empty for a single bit."""
+        if self.wide:
+            return "[eddy_pkg::StrbWidth-1:0] " if self.name.endswith("strb") else "[eddy_pkg::DataWidth-1:0] "
         return f"[{self.width - 1}:0] " if self.width > 1 else ""
+
+    @property
+    def wide(self) -> bool:
+        """Whether the port has twice as many bits where the memory ports have 128."""
+        return self.name in ("m_axi_wdata", "m_axi_wstrb", "m_axi_rdata")
 
 
 def _signals(prefix: str, text: str) -> tuple[Signal, ...]:
@@ -45,6 +53,11 @@ def _signals(prefix: str, text: str) -> tuple[Signal, ...]:
 _LITE_REQUEST = "aw{a} awprot:3 awvalid:1 wdata:32 wstrb:4 wvalid:1 bready:1 ar{a} arprot:3 arvalid:1 rready:1"
 _LITE_ANSWER = "awready:1 wready:1 bresp:2 bvalid:1 arready:1 rdata:32 rresp:2 rvalid:1"
 _AX = "id:{i} addr:40 len:8 size:3 burst:2 cache:4 prot:3 qos:4 user:{u} valid:1"
+
+
+def upper_halves(signals: Sequence[Signal]) -> tuple[Signal, ...]:
+    """What structures have beside these signals: of each that may be wide, the upper half."""
+    return tuple(Signal(f"{signal.name}_hi", signal.width) for signal in signals if signal.wide)
 
 
 def _lite_request(address_bits: int) -> str:

@@ -14,14 +14,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eddy.board.port.profile import Profile
 from eddy.core.errors import NotFound
 from eddy.packages.fields import load_yaml
+from eddy.packages.manifests import load_module_manifest
 
-from eddy_sim.design import shims
+from eddy_sim.design import shims, wide_top
 from eddy_sim.design.model_trial import check_instantiates
 from eddy_sim.design.model_unit import CPP as CPP
 from eddy_sim.design.model_unit import write_unit
@@ -66,10 +67,16 @@ class _Rtl:
     parameters: tuple[str, ...]
     counters: str = ""
     resting: tuple[str, ...] = ()
+    memory_bits: int = 64
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """What Verilator is told of the width of ports to memory; nothing of the one that sources state."""
+        return () if self.memory_bits == 64 else (f"-DEDDY_MEMORY_BITS={self.memory_bits}",)
 
     def build_hash(self) -> int:
         """First 64 bits of the hash over the sources and the translator."""
-        flags = (*VERILATOR_FLAGS, *language_arguments(self.files))
+        flags = (*VERILATOR_FLAGS, *language_arguments(self.files), *self.defines)
         digest = hashlib.sha256(repr((self.top, self.parameters, flags, versions())).encode())
         for file in self.files:
             digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
@@ -87,6 +94,7 @@ class ShellShape:
         memory_beats: Beats that may be, when a further request goes.
         engine: Whether it has a configuration engine.
         streams: Whether it has streams between slots.
+        memory_bits: Bits of the slots' ports to memory, and of its own.
     """
 
     slots: int
@@ -95,6 +103,7 @@ class ShellShape:
     memory_beats: int = 32
     engine: bool = False
     streams: bool = False
+    memory_bits: int = 64
 
     @classmethod
     def of(cls, profile: Profile) -> ShellShape:
@@ -106,6 +115,7 @@ class ShellShape:
             profile.memory_beats,
             profile.configuration.by_engine,
             profile.streams,
+            profile.memory_bits,
         )
 
 
@@ -133,7 +143,8 @@ def build_shell(shape: ShellShape, progress: Progress = ignore_progress) -> Path
         control.write_text(_CONTROL, encoding="utf-8")
         parameters = (*rtl.parameters, f"BuildHash=64'h{rtl.build_hash():016x}")
         resting = (*(f"gen_slot__BRA__{k}__KET____DOT__u_path" for k in range(num_slots)), "u_ctrl_xbar")
-        whole = _Rtl(shims.WRAPPER_TOP, (control, *rtl.files, source), parameters, SHELL_COUNTERS, resting)
+        files = (control, *rtl.files, source)
+        whole = _Rtl(shims.WRAPPER_TOP, files, parameters, SHELL_COUNTERS, resting, shape.memory_bits)
         _compile_model(whole, "shell_shim.cpp", shims.shell_copies(), work, progress, f"-DEDDY_NUM_SLOTS={num_slots}")
 
     return product(f"shell{num_slots}-{key}.so", make, progress)
@@ -154,7 +165,8 @@ def _shell_rtl(shape: ShellShape) -> _Rtl:
         "Engine": int(shape.engine),
         "Streams": int(shape.streams),
     }
-    return _Rtl("shell", tuple(files), tuple(f"{name}={value}" for name, value in parameters.items()))
+    stated = tuple(f"{name}={value}" for name, value in parameters.items())
+    return _Rtl("shell", tuple(files), stated, memory_bits=shape.memory_bits)
 
 
 def _takes_build_hash(rtl: _Rtl) -> bool:
@@ -185,43 +197,46 @@ def module_build_hash(module: str | Path) -> int:
     return _module_rtl(module).build_hash()
 
 
-def build_module(module: str | Path, progress: Progress = ignore_progress) -> tuple[Path, int]:
+def build_module(module: str | Path, progress: Progress = ignore_progress, memory_bits: int = 64) -> tuple[Path, int]:
     """A reconfigurable module as a shared object, built where missing, and its build hash.
+
+    Its sources are what it is, whatever the slot: the hash is the same for all widths of ports.
 
     Args:
         module: A module's name, or the path of its manifest.
         progress: Told what is being built.
+        memory_bits: Bits of the slot's port to memory. Where its RTL is for 64 alone, `slot_widen` stands between.
 
     Raises:
         NotFound: There is no such module.
         BuildFailed: A tool refused its input; the message holds what it said.
     """
-    return _build_module(_module_rtl(module), progress)
+    return _build_module(_module_rtl(module), progress, _fitted(module, memory_bits))
 
 
-def module_is_built(module: str | Path) -> bool:
-    """Whether a module's model is there already.
-
-    Raises:
-        NotFound: There is no such module.
-    """
-    return (build_folder() / module_product(module)).is_file()
-
-
-def module_product(module: str | Path) -> str:
-    """Name of the file a module's model is in.
+def module_is_built(module: str | Path, memory_bits: int = 64) -> bool:
+    """Whether a module's model for a port to memory of so many bits is there already.
 
     Raises:
         NotFound: There is no such module.
     """
-    return _product_of(_module_rtl(module))
+    return (build_folder() / module_product(module, memory_bits)).is_file()
+
+
+def module_product(module: str | Path, memory_bits: int = 64) -> str:
+    """Name of the file a module's model is in, for a port to memory of so many bits.
+
+    Raises:
+        NotFound: There is no such module.
+    """
+    return _module_product(_module_rtl(module), _fitted(module, memory_bits))
 
 
 def build_rtl_module(
     top: str, files: Sequence[Path], parameters: Sequence[str] = (), progress: Progress = ignore_progress
 ) -> tuple[Path, int]:
     """Like `build_module`, for a module that has no manifest: a top and its files in order."""
-    return _build_module(_Rtl(top, tuple(files), tuple(parameters)), progress)
+    return _build_module(_Rtl(top, tuple(files), tuple(parameters)), progress, _Fitted())
 
 
 def _module_rtl(module: str | Path) -> _Rtl:
@@ -231,19 +246,41 @@ def _module_rtl(module: str | Path) -> _Rtl:
     return _Rtl(str(manifest["top"]), tuple(read_filelist(path.parent / manifest["files"])), parameters)
 
 
-def _build_module(rtl: _Rtl, progress: Progress) -> tuple[Path, int]:
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """How a module is fitted to a slot's port to memory: built for it, or with `slot_widen` around it."""
+
+    memory_bits: int = 64
+    widened: bool = False
+
+
+def _fitted(module: str | Path, memory_bits: int) -> _Fitted:
+    path = module if isinstance(module, Path) else manifest_path(module)
+    return _Fitted(memory_bits) if memory_bits <= load_module_manifest(path).memory_bits else _Fitted(widened=True)
+
+
+def _widened(rtl: _Rtl, work: Path) -> _Rtl:
+    """A module with `slot_widen` around it."""
+    source = work / f"{wide_top.wide_top_name(rtl.top)}.sv"
+    source.write_text(wide_top.wide_top(rtl.top, rtl.parameters), encoding="utf-8")
+    files = dict.fromkeys((*rtl.files, *read_filelist(wide_top.FILES), source))
+    return _Rtl(source.stem, tuple(files), ())
+
+
+def _build_module(rtl: _Rtl, progress: Progress, fitted: _Fitted) -> tuple[Path, int]:
     build_hash = rtl.build_hash()
     carried = any(file.is_relative_to(carried_folder()) for file in rtl.files)
 
     def make(work: Path) -> None:
         if carried:
             refuse_reaching(rtl.files)
-        whole = _Rtl(rtl.top, rtl.files, (*rtl.parameters, f"BuildHash=64'h{build_hash:016x}"))
+        whole = _widened(rtl, work) if fitted.widened else replace(rtl, memory_bits=fitted.memory_bits)
+        whole = replace(whole, parameters=(*whole.parameters, f"BuildHash=64'h{build_hash:016x}"))
         _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress, optimisation=OPTIMISATION)
         if carried or data_files(rtl.files) or _uses_files(work / "verilated"):
             check_instantiates(work / "out", f"the model of {rtl.top}")
 
-    return product(_product_of(rtl), make, progress), build_hash
+    return product(_module_product(rtl, fitted), make, progress), build_hash
 
 
 def _uses_files(generated: Path) -> bool:
@@ -251,8 +288,14 @@ def _uses_files(generated: Path) -> bool:
     return any(_FILE_CALL.search(file.read_text(encoding="utf-8")) for file in generated.glob("*.cpp"))
 
 
-def _product_of(rtl: _Rtl) -> str:
-    other = () if OPTIMISATION == FAST else (OPTIMISATION,)
+def _module_product(rtl: _Rtl, fitted: _Fitted) -> str:
+    """Name of the file a module's model is in."""
+    other: tuple[str, ...] = () if OPTIMISATION == FAST else (OPTIMISATION,)
+    if fitted.widened:
+        texts = (path.read_text(encoding="utf-8") for path in read_filelist(wide_top.FILES))
+        other += (wide_top.wide_top(rtl.top, rtl.parameters), *texts)
+    elif fitted.memory_bits != 64:
+        other += (str(fitted.memory_bits),)
     around = _shim_texts("module_shim.cpp", RUNTIME, *RUNTIME_PARTS)
     parts = _key("module", f"{rtl.build_hash():016x}", shims.module_copies(), *around, *other)
     return f"{rtl.top}-{parts}.so"
@@ -314,7 +357,7 @@ def _compile_model(
     """Verilate, and compile all of the output with its shim as one unit (so that calls can be inlined)."""
     runtime = verilator_runtime(progress)
     generated = work / "verilated"
-    verilate(rtl.top, PREFIX, rtl.files, rtl.parameters, generated)
+    verilate(rtl.top, PREFIX, rtl.files, rtl.parameters, generated, more=rtl.defines)
     refuse_calls_out(generated, rtl.top)
     _write_headers(work, copies)
     root_header = (generated / f"{PREFIX}___024root.h").read_text(encoding="utf-8")

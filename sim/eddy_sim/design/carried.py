@@ -24,6 +24,7 @@ from typing import Any
 
 import yaml
 from eddy.core.errors import InvalidRequest
+from eddy.core.slots import MEMORY_BITS
 from eddy.packages.fields import load_yaml, mapping
 
 from eddy_sim.design.build import manifest_path, module_product
@@ -145,5 +146,6 @@ def _drop_oldest(fresh: Path) -> None:
     there = sorted(fresh.parent.glob(f"[!.]*/{_MANIFEST}"), key=lambda path: path.stat().st_mtime_ns)
     for manifest in there[:-KEPT]:
         if manifest.parent != fresh:
-            (build_folder() / module_product(manifest)).unlink(missing_ok=True)
+            for memory_bits in MEMORY_BITS:
+                (build_folder() / module_product(manifest, memory_bits)).unlink(missing_ok=True)
             shutil.rmtree(manifest.parent, ignore_errors=True)

@@ -43,9 +43,9 @@ TAIL_LINES, TAIL_LETTERS = 12, 2000
 """What is kept of what a build said: its end, which begins with the errors of a compiler that refused."""
 
 
-def command_of(module: str | Path) -> Sequence[str]:
-    """What builds a module's model."""
-    return [sys.executable, "-m", "eddy_sim.design.model_builder", str(module)]
+def command_of(module: str | Path, memory_bits: int = 64) -> Sequence[str]:
+    """What builds a module's model for a port to memory of so many bits."""
+    return [sys.executable, "-m", "eddy_sim.design.model_builder", str(module), str(memory_bits)]
 
 
 @dataclass(slots=True)
@@ -195,15 +195,15 @@ def _end_with_parent() -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def main(module: str) -> int:
-    """Build one module's model; the compiler's message goes to standard error."""
+def main(module: str, memory_bits: int = 64) -> int:
+    """Build one module's model for a port to memory of so many bits; the compiler's message goes to standard error."""
     if os.getpgrp() == os.getpid():
         threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(5)  # those who are served come first
     try:
         if "/" in module:
             _bound()
-        build.build_module(Path(module) if "/" in module else module)
+        build.build_module(Path(module) if "/" in module else module, memory_bits=memory_bits)
     except EddyError as error:
         print("\n".join(error.message.splitlines()[:TAIL_LINES]), file=sys.stderr)
         return 1
@@ -211,4 +211,4 @@ def main(module: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], int(sys.argv[2])))

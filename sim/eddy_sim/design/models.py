@@ -73,7 +73,10 @@ def build_models(
     # The longest first, so that no core waits for one at the end.
     models = [BuildStep(10.0, lambda: build.build_shell(build.ShellShape.of(board)))]
     models += [
-        BuildStep(5.0 if m.kind is ModuleKind.GPU else 1.0, lambda name=m.module: build.build_module(name))  # type: ignore[misc]
+        BuildStep(
+            5.0 if m.kind is ModuleKind.GPU else 1.0,
+            lambda name=m.module: build.build_module(name, memory_bits=board.memory_bits),  # type: ignore[misc]
+        )
         for m in sorted(wanted, key=lambda m: m.kind is not ModuleKind.GPU)
     ]
     models.append(BuildStep(2.0, build.build_board))

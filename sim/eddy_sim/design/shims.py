@@ -22,6 +22,7 @@ from eddy_sim.design.boundary import (
     SLOT_DOWN,
     SLOT_UP,
     Signal,
+    upper_halves,
 )
 
 WRAPPER_TOP = "eddy_board_top"
@@ -30,6 +31,35 @@ WRAPPER_TOP = "eddy_board_top"
 _RESET = Signal("rst_n", 1)
 _IRQ = Signal("irq", 1)
 _BIT = Signal("irq_o", 1)
+SLOT_DOWN_FIELDS = (*SLOT_DOWN, *upper_halves(SLOT_DOWN), _RESET)
+"""What the structure `SlotDown` has."""
+SLOT_UP_FIELDS = (*SLOT_UP, *upper_halves(SLOT_UP), _IRQ)
+"""What the structure `SlotUp` has."""
+_PORTS = """\
+// A port of memory's data: a scalar, or words of 32 bits where it has 128; its strobes: 8 or 16 bits.
+template <class P> static inline void put(P& port, uint64_t low, uint64_t high) {
+  if constexpr (!std::is_integral_v<P>) {
+    port[0] = static_cast<uint32_t>(low);
+    port[1] = static_cast<uint32_t>(low >> 32);
+    port[2] = static_cast<uint32_t>(high);
+    port[3] = static_cast<uint32_t>(high >> 32);
+  } else if constexpr (sizeof(P) == 2) {
+    port = static_cast<P>(low | high << 8);
+  } else {
+    port = static_cast<P>(low);
+  }
+}
+template <class P> static inline uint64_t low(const P& port) {
+  if constexpr (!std::is_integral_v<P>) return port[0] | static_cast<uint64_t>(port[1]) << 32;
+  else if constexpr (sizeof(P) == 2) return port & 0xFF;
+  else return port;
+}
+template <class P> static inline uint64_t high(const P& port) {
+  if constexpr (!std::is_integral_v<P>) return port[2] | static_cast<uint64_t>(port[3]) << 32;
+  else if constexpr (sizeof(P) == 2) return port >> 8;
+  else return 0;
+}
+"""
 
 
 def _struct(name: str, doc: str, signals: Iterable[Signal]) -> str:
@@ -44,12 +74,12 @@ def boundary_header() -> str:
     parts = [
         "#pragma once\n#include <stdint.h>\n",
         f"#define EDDY_MAX_SLOTS {MAX_SLOTS}\n",
-        _struct("SlotDown", "From the shell to one module.", (*SLOT_DOWN, _RESET)),
-        _struct("SlotUp", "From one module to the shell.", (*SLOT_UP, _IRQ)),
+        _struct("SlotDown", "From the shell to one module.", SLOT_DOWN_FIELDS),
+        _struct("SlotUp", "From one module to the shell.", SLOT_UP_FIELDS),
         _struct("CpuDown", "From the CPU to the shell.", CPU_DOWN),
         _struct("CpuUp", "From the shell to the CPU.", (*CPU_UP, _IRQ)),
-        _struct("MemoryUp", "From the shell to memory.", MEMORY_UP),
-        _struct("MemoryDown", "From memory to the shell.", MEMORY_DOWN),
+        _struct("MemoryUp", "From the shell to memory.", (*MEMORY_UP, *upper_halves(MEMORY_UP))),
+        _struct("MemoryDown", "From memory to the shell.", (*MEMORY_DOWN, *upper_halves(MEMORY_DOWN))),
         _struct("Configuration", "From the configuration port to the shell.", CONFIGURATION),
         _struct("EngineUp", "From the shell's engine to the configuration port.", ENGINE_UP),
         _masks(),
@@ -60,17 +90,30 @@ def boundary_header() -> str:
 def _masks() -> str:
     """A function that cuts random bytes down to what the module's ports can carry."""
     lines = "\n".join(
-        f"  up->{signal.name} &= ({signal.c_type}){(1 << signal.width) - 1:#x}ull;" for signal in (*SLOT_UP, _IRQ)
+        f"  up->{signal.name} &= ({signal.c_type}){(1 << signal.width) - 1:#x}ull;" for signal in SLOT_UP_FIELDS
     )
     return f"/// Clear the bits that no port carries.\nstatic inline void slot_up_mask(SlotUp* up) {{\n{lines}\n}}\n"
 
 
+def _put(port: str, field: str, signal: Signal) -> str:
+    return f"  put({port}, {field}, {field}_hi);" if signal.wide else f"  {port} = {field};"
+
+
+def _get(field: str, port: str, signal: Signal) -> str:
+    if not signal.wide:
+        return f"  {field} = {port};"
+    halves = ((field, "low"), (f"{field}_hi", "high"))
+    return "\n".join(f"  {half} = static_cast<{signal.c_type}>({which}({port}));" for half, which in halves)
+
+
 def module_copies() -> str:
     """C++ functions that copy between the structures and a module's Verilated ports."""
-    inputs = [f"  m.{signal.name} = down.{signal.name};" for signal in SLOT_DOWN] + ["  m.rst_ni = down.rst_n;"]
-    outputs = [f"  up.{signal.name} = m.{signal.name};" for signal in SLOT_UP] + ["  up.irq = m.irq_o;"]
+    inputs = [_put(f"m.{signal.name}", f"down.{signal.name}", signal) for signal in SLOT_DOWN]
+    inputs.append("  m.rst_ni = down.rst_n;")
+    outputs = [_get(f"up.{signal.name}", f"m.{signal.name}", signal) for signal in SLOT_UP] + ["  up.irq = m.irq_o;"]
     return (
-        "template <class M> static inline void copy_in(M& m, const SlotDown& down) {\n"
+        _PORTS
+        + "template <class M> static inline void copy_in(M& m, const SlotDown& down) {\n"
         + "\n".join(inputs)
         + "\n}\ntemplate <class M> static inline void copy_out(const M& m, SlotUp& up) {\n"
         + "\n".join(outputs)
@@ -80,13 +123,13 @@ def module_copies() -> str:
 
 def shell_copies() -> str:
     """C++ functions that copy between the structures and the wrapper's Verilated ports."""
-    slot_in = [f"  m.slot_{signal.name}[k] = up.{signal.name};" for signal in SLOT_UP]
-    slot_out = [f"  down.{signal.name} = m.slot_{signal.name}[k];" for signal in SLOT_DOWN]
+    slot_in = [_put(f"m.slot_{signal.name}[k]", f"up.{signal.name}", signal) for signal in SLOT_UP]
+    slot_out = [_get(f"down.{signal.name}", f"m.slot_{signal.name}[k]", signal) for signal in SLOT_DOWN]
     outer_in = [f"  m.{signal.name} = cpu.{signal.name};" for signal in CPU_DOWN]
-    memory_in = [f"  m.{signal.name} = memory.{signal.name};" for signal in MEMORY_DOWN]
+    memory_in = [_put(f"m.{signal.name}", f"memory.{signal.name}", signal) for signal in MEMORY_DOWN]
     config_in = [f"  m.{signal.name} = config.{signal.name};" for signal in CONFIGURATION]
     cpu_out = [f"  cpu.{signal.name} = m.{signal.name};" for signal in CPU_UP]
-    memory_out = [f"  memory.{signal.name} = m.{signal.name};" for signal in MEMORY_UP]
+    memory_out = [_get(f"memory.{signal.name}", f"m.{signal.name}", signal) for signal in MEMORY_UP]
     engine_out = [f"  engine.{signal.name} = m.{signal.name};" for signal in ENGINE_UP]
 
     def function(signature: str, lines: list[str]) -> str:
@@ -94,6 +137,7 @@ def shell_copies() -> str:
 
     return "".join(
         [
+            _PORTS,
             function(
                 "slot_in(M& m, unsigned k, const SlotUp& up)",
                 [*slot_in, "  m.slot_irq_i[k] = up.irq;"],

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
+from eddy.core.slots import MEMORY_BITS
 from eddy.packages.applications import DTYPES
 from eddy.packages.modules import WORD_BYTES
 
@@ -337,6 +338,8 @@ def _manifest(kernel: ImportedKernel, tried: bool) -> str:
         f"files: ../../hw/ip/{kernel.name}/{kernel.name}.f",
         'register_map: "1.0"',
         f"control: {kernel.control}",
+        # What stands between a stream and memory has words of 64 bits.
+        f"memory_bits: {MEMORY_BITS[0] if kernel.streams else MEMORY_BITS[-1]}",
         f"clk_hz: {CLOCK_HZ}",
         "registers:",
     ]

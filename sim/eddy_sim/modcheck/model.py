@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from eddy_sim.design import build, shims
-from eddy_sim.design.boundary import SLOT_DOWN, SLOT_UP, Signal
+from eddy_sim.design.boundary import Signal
 from eddy_sim.design.model_unit import write_unit
+from eddy_sim.design.shims import SLOT_DOWN_FIELDS, SLOT_UP_FIELDS
 from eddy_sim.tools.cxx import compile_shared, verilated_headers
 from eddy_sim.tools.filelist import source_files
 from eddy_sim.tools.products import Progress, ignore_progress, product
@@ -42,13 +43,13 @@ def _fields(signals: Sequence[Signal]) -> list[tuple[str, type]]:
 class Down(ctypes.Structure):
     """What enters a module; as the C structure `SlotDown`."""
 
-    _fields_ = _fields((*SLOT_DOWN, Signal("rst_n", 1)))
+    _fields_ = _fields(SLOT_DOWN_FIELDS)
 
 
 class Up(ctypes.Structure):
     """What leaves a module; as the C structure `SlotUp`."""
 
-    _fields_ = _fields((*SLOT_UP, Signal("irq", 1)))
+    _fields_ = _fields(SLOT_UP_FIELDS)
 
 
 UP_RECORD: Any = np.dtype(Up)

@@ -20,7 +20,6 @@ from typing import Any
 
 from cocotb.triggers import First, ReadOnly, RisingEdge
 
-BUS_BYTES = 8
 PAYLOAD = {
     "aw": ("id", "addr", "len", "size", "burst", "cache", "prot", "qos", "user"),
     "ar": ("id", "addr", "len", "size", "burst", "cache", "prot", "qos", "user"),
@@ -181,8 +180,8 @@ class ProtocolChecker:
     def _legal(self, text: str, address: int, low: int, high: int, beats: int, size: int, burst: int) -> None:
         if burst > WRAP:
             self._note("burst", f"{text}: reserved burst type")
-        if size > BUS_BYTES:
-            self._note("burst", f"{text}: beats wider than the 64-bit bus")
+        if size > len(self.dut.m_axi_wstrb):
+            self._note("burst", f"{text}: beats wider than the {8 * len(self.dut.m_axi_wstrb)}-bit bus")
         if burst == INCR and low // 4096 != (high - 1) // 4096:
             self._note("burst", f"{text}: crosses a 4 KiB boundary")
         if burst == FIXED and beats > 16:

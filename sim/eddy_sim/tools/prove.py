@@ -78,6 +78,7 @@ class Proof:
         own_assertions: Whether the assertions in the block's sources are claims too. They need not be inductive; the
             block's bench checks them in any case.
         solver: What shows the claims: `BITWUZLA` or `Z3`.
+        memory_bits: Bits of the slots' ports to memory.
     """
 
     top: str
@@ -87,6 +88,7 @@ class Proof:
     clocks: int = 1
     own_assertions: bool = True
     solver: str = BITWUZLA
+    memory_bits: int = 64
 
     def prove(self, mutation: Mutation | None = None) -> None:
         """Show every claim; of a block, or a proof, with a mistake in it where one is given.
@@ -112,7 +114,8 @@ class Proof:
         return claims
 
     def _name(self) -> str:
-        return "-".join([self.top, *(f"{name}{value}" for name, value in self.parameters.items())])
+        wide = [f"{self.memory_bits}bits"] if self.memory_bits != 64 else []
+        return "-".join([self.top, *(f"{name}{value}" for name, value in self.parameters.items()), *wide])
 
     def _folder(self, name: str, mutation: Mutation | None) -> tuple[Path, list[Path]]:
         """A folder with copies of the block's files, and those files in order."""
@@ -150,6 +153,8 @@ class Proof:
         parameters = "".join(f" -G {name}={value}" for name, value in self.parameters.items())
         sources = " ".join(path.name for path in source_files(files))
         without = "" if self.own_assertions else " -DSYNTHESIS"
+        if self.memory_bits != 64:
+            without += f" -DEDDY_MEMORY_BITS={self.memory_bits}"
         read = f"read_slang --threads 1 --no-synthesis-define{without} {sources} --top {self.top}{parameters}"
         # A trace shows by itself that the assumptions allow it.
         engine = f"smtbmc {self.solver}" if mode == "prove" else f"smtbmc --nopresat {BITWUZLA}"

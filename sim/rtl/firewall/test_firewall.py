@@ -37,8 +37,16 @@ def test_firewall(tests: str) -> None:
 
 @pytest.mark.rtl
 @pytest.mark.xdist_group("boundary")
+def test_bursts_of_a_wide_port_are_judged() -> None:
+    """Beats of up to 16 bytes, and wider ones; pages, windows and contexts are what they are for a port of 64 bits."""
+    judged = ("every_burst_is_judged_as_the_specification_does", "windows_hold_per_page_direction_and_context")
+    bench("firewall", 128).run("cocotb_firewall_mem", Path(__file__).parent, judged)
+
+
+@pytest.mark.rtl
+@pytest.mark.xdist_group("boundary")
 def test_whole_path_on_unrelated_clocks() -> None:
-    bench("path").run("cocotb_traffic", FOLDER, environment={"SLOT_CLK_PS": "7300"})
+    bench("path", 128).run("cocotb_traffic", FOLDER, environment={"SLOT_CLK_PS": "7300"})
 
 
 @pytest.mark.rtl

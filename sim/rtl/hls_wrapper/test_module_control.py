@@ -22,7 +22,7 @@ Edit = tuple[str, str, str]
 
 def copied(folder: Path, module: str, *edits: Edit) -> Path:
     """A module in a folder of its own, with edits (file, text, other text); its manifest."""
-    for block in ("hw/ip/slot_ports", "tests/modules/hls", f"tests/modules/{module}"):
+    for block in ("hw/ip/eddy_pkg", "hw/ip/slot_ports", "tests/modules/hls", f"tests/modules/{module}"):
         shutil.copytree(ROOT / block, folder / block)
     place = folder / "tests" / "modules" / module
     for record in (CHECK_RECORD, SCRUB_RECORD):

@@ -18,7 +18,7 @@ module kernel_bench
   `AXI_PORTS(b, 2, AddrB, DataB, input logic, output logic),
   input logic b_awlock,
   input logic b_arlock,
-  `AXI_PORTS(m_axi, 4, 40, 64, output logic, input logic),
+  `AXI_PORTS(m_axi, 4, 40, DataWidth, output logic, input logic),
   `AXI_ATTRIBUTE_PORTS(m_axi, 4, output logic),
   output logic irq_o,
   output logic [1:0] quiet_o,

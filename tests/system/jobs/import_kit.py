@@ -42,7 +42,7 @@ def import_into(root: Path, name: str, arguments: Sequence[str]) -> str:
 
 
 class ImportedJobs:
-    """An engine on a simulated board, and one imported application, or one that is made of it."""
+    """An engine on a simulated board of a profile, and one imported application, or one that is made of it."""
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.core.jobs import JobState
+from eddy.packages.manifests import load_module_manifest
 from eddy_sim.tools.products import ROOT
 from system.jobs.import_kit import ImportedJobs, import_into
 
@@ -30,12 +31,13 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert len(shown) == 6
     assert [line for line in shown if line not in said.splitlines()] == []
     assert "note:" not in said
+    assert load_module_manifest(tmp_path / "bitstreams" / NAME).memory_bits == 128
     return tmp_path
 
 
 def test_an_imported_kernel_runs_tenants_jobs(imported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ports of 32 and 128 bits; a result of 64 bits and one of 16; a scalar of 8, which the tenant may set."""
-    jobs = ImportedJobs(imported, NAME, monkeypatch)
+    """Ports of 32 and 128 bits, at slots' ports of 128; results of 64 bits and of 16; a scalar tenants may set."""
+    jobs = ImportedJobs(imported, NAME, monkeypatch, "tiny_wide")
     try:
         rng = np.random.default_rng(5)
         items = [rng.integers(0, 1 << 32, 256, dtype="u4"), np.arange(256, dtype="u4")]

@@ -50,7 +50,7 @@ def words(number: int) -> Words:
 
 def variant(folder: Path, module: str, *edits: tuple[str, str, str], checked: bool = True) -> Path:
     """A module in a folder of its own, with edits; the check of what it is is on record if it is `checked`."""
-    for block in ("hw/ip/slot_ports", "tests/modules/hls", f"tests/modules/{module}"):
+    for block in ("hw/ip/eddy_pkg", "hw/ip/slot_ports", "tests/modules/hls", f"tests/modules/{module}"):
         shutil.copytree(ROOT / block, folder / block)
     place = folder / "tests" / "modules" / module
     for name, good, bad in edits:

@@ -60,6 +60,13 @@ def test_the_control_protocol_is_hs_unless_the_manifest_says_another() -> None:
         parse_module_manifest(raw(kind="gpu", control="hs"), Path("/x"))
 
 
+def test_a_modules_port_to_memory_has_64_bits_unless_it_can_be_built_for_more() -> None:
+    assert parse_module_manifest(raw(), Path("/x")).memory_bits == 64
+    assert parse_module_manifest(raw(memory_bits=128), Path("/x")).memory_bits == 128
+    with pytest.raises(InvalidRequest, match="memory_bits is 256"):
+        parse_module_manifest(raw(memory_bits=256), Path("/x"))
+
+
 def test_no_task_runs_on_a_module_that_never_says_done() -> None:
     task = TaskSpec(0, "t", "m", (("in", "a"), ("out", "b"), ("n", 1)), 1e-5, 1e-3)
     buffers = (BufferSpec("a", BufferRole.INPUT, 8, "u1", (8,)), BufferSpec("b", BufferRole.OUTPUT, 8, "u1", (8,)))

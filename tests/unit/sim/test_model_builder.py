@@ -129,7 +129,7 @@ def test_a_build_ends_with_its_compilers_when_its_parent_is_killed(tmp_path: Pat
     script = (
         "import subprocess, sys, threading\n"
         "from eddy_sim.design import model_builder\n"
-        "def build(module):\n"
+        "def build(module, memory_bits):\n"
         "    compiler = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         f"    open({str(tmp_path / 'pid')!r}, 'w').write(str(compiler.pid) + '.')\n"
         "    compiler.wait()\n"
@@ -155,7 +155,7 @@ def test_a_build_that_is_done_ends_well_while_its_parent_lives() -> None:
     script = (
         "import sys\n"
         "from eddy_sim.design import model_builder\n"
-        "model_builder.build.build_module = lambda module: None\n"
+        "model_builder.build.build_module = lambda module, memory_bits: None\n"
         "sys.exit(model_builder.main('x'))\n"
     )
     child = subprocess.Popen(

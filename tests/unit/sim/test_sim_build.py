@@ -122,7 +122,7 @@ def test_models_are_built_once_each_and_the_time_left_is_told(monkeypatch: pytes
     monkeypatch.setattr(cxx, "cxx_library", lambda: made.append("library"))
     monkeypatch.setattr(build, "verilator_runtime", lambda _: made.append("runtime"))
     monkeypatch.setattr(build, "build_shell", lambda shape: made.append(f"shell{shape.slots}"))
-    monkeypatch.setattr(build, "build_module", lambda name: made.append(name))
+    monkeypatch.setattr(build, "build_module", lambda name, memory_bits: made.append(name))
     monkeypatch.setattr(build, "build_board", lambda: made.append("board"))
     said: list[str] = []
     models.build_models("kv260", said.append, {"dct", "gpu_1c4w4t", "no such module"})
@@ -133,7 +133,7 @@ def test_models_are_built_once_each_and_the_time_left_is_told(monkeypatch: pytes
 
 
 def test_a_model_that_cannot_be_built_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str) -> None:
+    def fail(name: str, memory_bits: int) -> None:
         raise BuildFailed(f"no {name}")
 
     monkeypatch.setattr(build, "build_module", fail)

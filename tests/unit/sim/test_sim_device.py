@@ -141,7 +141,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / f"{name}.sv").write_text(f"module {name}; endmodule\n")
         (folder / f"{name}.f").write_text(f"{name}.sv\n")
     monkeypatch.setattr(build, "ROOT", tmp_path)
-    monkeypatch.setattr(build, "build_module", lambda name, _progress: (Path("toy.so"), build.module_build_hash(name)))
+    monkeypatch.setattr(build, "build_module", lambda name, *_: (Path("toy.so"), build.module_build_hash(name)))
     monkeypatch.setenv("EDDY_BUILD_DIR", str(tmp_path / "build"))
     return tmp_path
 

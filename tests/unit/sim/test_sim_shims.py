@@ -11,17 +11,38 @@ from eddy_sim.design.boundary import SLOT_DOWN, SLOT_UP, Signal
 from eddy_sim.tools.products import ROOT
 
 PORTS = ROOT / "hw/ip/slot_ports/rtl/slot_ports.svh"
+WIDTHS = {"eddy_pkg::DataWidth-1": 64, "eddy_pkg::StrbWidth-1": 8}
+"""What the ports have that may have twice as much."""
 RUN = ROOT / "hw/ip/hls_wrapper/rtl/hls_run.svh"
+
+
+def put(port: str, structure: str, signal: Signal) -> str:
+    """How a structure's field reaches a port: both halves of it where it may be wide."""
+    suffix = "[k]" if port == "m.slot_" else ""
+    port, name = f"{port}{signal.name}{suffix}", f"{structure}.{signal.name}"
+    return f"put({port}, {name}, {name}_hi);" if signal.wide else f"{port} = {name};"
+
+
+def get(port: str, structure: str, signal: Signal) -> list[str]:
+    """How a port reaches a structure's field, or both halves of it."""
+    suffix = "[k]" if port == "m.slot_" else ""
+    port, name = f"{port}{signal.name}{suffix}", f"{structure}.{signal.name}"
+    if not signal.wide:
+        return [f"{name} = {port};"]
+    return [
+        f"{name}{half} = static_cast<{signal.c_type}>({which}({port}));"
+        for half, which in (("", "low"), ("_hi", "high"))
+    ]
 
 
 def test_every_slot_signal_is_copied_both_by_shell_and_module() -> None:
     module, shell, wrapper = shims.module_copies(), shims.shell_copies(), shims.wrapper_source(True)
     for signal in SLOT_DOWN:
-        assert f"m.{signal.name} = down.{signal.name};" in module
-        assert f"down.{signal.name} = m.slot_{signal.name}[k];" in shell
+        assert put("m.", "down", signal) in module
+        assert all(line in shell for line in get("m.slot_", "down", signal))
     for signal in SLOT_UP:
-        assert f"up.{signal.name} = m.{signal.name};" in module
-        assert f"m.slot_{signal.name}[k] = up.{signal.name};" in shell
+        assert all(line in module for line in get("m.", "up", signal))
+        assert put("m.slot_", "up", signal) in shell
     for signal in (*SLOT_DOWN, *SLOT_UP):
         assert f".slot_{signal.name}(slot_{signal.name}_p)" in wrapper
 
@@ -33,8 +54,8 @@ def test_the_boundary_has_the_signals_of_two_axi_interfaces() -> None:
 
 
 def test_the_slots_port_list_is_that_of_the_table() -> None:
-    found = re.findall(r"^\s*(input|output)\s+logic\s+(?:\[(\d+):0\])?\s*(\w+)", PORTS.read_text(), re.M)
-    ports = {name: (way, int(high or 0) + 1) for way, high, name in found}
+    found = re.findall(r"^\s*(input|output)\s+logic\s+(?:\[([\w:-]+):0\])?\s*(\w+)", PORTS.read_text(), re.M)
+    ports = {name: (way, WIDTHS.get(high) or int(high or 0) + 1) for way, high, name in found}
     table = {s.name: ("input", s.width) for s in SLOT_DOWN} | {s.name: ("output", s.width) for s in SLOT_UP}
     assert ports == table | {"clk_i": ("input", 1), "rst_ni": ("input", 1), "irq_o": ("output", 1)}
     # A run connects each of them to the wrapper.

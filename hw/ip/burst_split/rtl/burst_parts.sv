@@ -26,15 +26,15 @@ module burst_parts
   logic [7:0] len_q, len;
   logic [11:0] addr;
   logic [3:0] to_boundary;
-  logic [1:0] size;
+  logic [SizeWidth-1:0] size;
 
-  assign size = ax_i.size[1:0];
+  assign size = ax_i.size[SizeWidth-1:0];
   assign addr = more_q ? {addr_q, 4'd0} : ax_i.addr[11:0];
   assign len = more_q ? len_q : ax_i.len;
   assign valid_o = valid_i;
   assign ready_o = ready_i && last_o;
   // Beats after this one up to the boundary; an address in the middle of a beat does not matter.
-  assign to_boundary = ~4'(addr[6:0] >> size);
+  assign to_boundary = ~4'(addr[BeatBits+3:0] >> size);
   assign last_o = ax_i.burst != BurstIncr || len <= 8'(to_boundary);
 
   always_comb begin
@@ -60,7 +60,7 @@ module burst_parts
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       BeatsFitTheBus_A :
-      assert (!valid_i || ax_i.size <= 3'($clog2(StrbWidth)))
+      assert (!valid_i || ax_i.size <= 3'(BeatBits))
       else $error("burst_parts: a beat larger than the bus");
       TheRestStays_A :
       assert (!more_q || valid_i)

@@ -1,12 +1,23 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+// Bits of the slots' ports to memory, and of the shell's: what a profile's `memory_bits` says. One for all that is compiled together.
+`ifndef EDDY_MEMORY_BITS
+`define EDDY_MEMORY_BITS 64
+`endif
+
 /// Widths and types that both sides of the slot boundary agree on.
 package eddy_pkg;
 
   /// Physical address, in bits: the reach of the Zynq UltraScale+ memory map.
   parameter int unsigned AddrWidth = 40;
-  /// Memory data, in bits, at the slot boundary.
-  parameter int unsigned DataWidth = 64;
+  /// Memory data, in bits, at the slot boundary: 64 or 128.
+  parameter int unsigned DataWidth = `EDDY_MEMORY_BITS;
   parameter int unsigned StrbWidth = DataWidth / 8;
+  /// Bits of a byte's number within a beat; AxSIZE of a whole one.
+  parameter int unsigned BeatBits = $clog2(StrbWidth);
+  /// Bits of AxSIZE that tell beats apart which fit the port.
+  parameter int unsigned SizeWidth = $clog2(BeatBits + 1);
+  /// Bits of the number of bytes that a burst moves, which is 256 beats at most.
+  parameter int unsigned BurstBytesWidth = 9 + BeatBits;
   /// Transaction id a module may use.
   parameter int unsigned IdWidth = 4;
   /// Memory context in AxUSER: which tenant's windows apply.

@@ -69,15 +69,21 @@ package firewall_pkg;
   function automatic logic burst_is_legal(logic [PageBits-1:0] addr, logic [7:0] len, logic [2:0] size,
                                           logic [1:0] burst);
     logic [PageBits-1:0] mask, after;
-    logic in_page, wraps;
+    logic in_page, aligned, wraps;
     mask = (PageBits'(1) << size[1:0]) - PageBits'(1);
     // Beats of the page behind the first. Counted in beats, nothing is added before it is compared.
     after = ~addr >> size[1:0];
     in_page = after[PageBits-1:8] != '0 || len <= after[7:0];
+    aligned = (addr & mask) == '0;
+    // Beats of 16 bytes are looked at beside the others, so that none waits for a wider shift.
+    if (StrbWidth > 8 && size[2]) begin
+      in_page = len <= ~addr[PageBits-1:4];
+      aligned = addr[3:0] == '0;
+    end
     // 2, 4, 8 or 16 beats from an aligned address; wraps within a container aligned to its own size.
-    wraps = (len == 8'd1 || len == 8'd3 || len == 8'd7 || len == 8'd15) && (addr & mask) == '0;
+    wraps = (len == 8'd1 || len == 8'd3 || len == 8'd7 || len == 8'd15) && aligned;
     // FIXED: at most 16 beats, all in the container of the first.
-    return size <= 3'($clog2(StrbWidth))
+    return size <= 3'(BeatBits)
         && ((burst == BurstIncr && in_page) || (burst == BurstFixed && len < 8'd16) || (burst == BurstWrap && wraps));
   endfunction
 

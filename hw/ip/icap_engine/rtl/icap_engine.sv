@@ -99,7 +99,7 @@ module icap_engine
   logic admit, admit_write, read_stall, write_stall, token_stall, token_stall_write;
   logic [AddrWidth-1:0] admit_addr;
   logic [ContextWidth-1:0] admit_context;
-  logic [11:0] admit_bytes;
+  logic [BurstBytesWidth-1:0] admit_bytes;
   axi_req_t req, regulated;
   axi_rsp_t rsp, memory;
 

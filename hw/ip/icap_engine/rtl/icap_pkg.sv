@@ -2,7 +2,6 @@
 /// What crosses between the engine's two sides: the shell's clock, and the configuration port's.
 package icap_pkg;
 
-  import eddy_pkg::*;
   import icap_engine_regs_pkg::*;
 
   /// To ICAPE3 (UG974).
@@ -38,8 +37,8 @@ package icap_pkg;
   } beat_kind_e;
 
   typedef struct packed {
-    beat_kind_e           kind;
-    logic [DataWidth-1:0] data;
+    beat_kind_e  kind;
+    logic [63:0] data;
   } beat_t;
 
   /// To the port's side: begin a load, or end the one under way.

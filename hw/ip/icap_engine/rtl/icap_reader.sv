@@ -53,7 +53,8 @@ module icap_reader
   count_t reserved_q, owed_q, held_q;
   index_t put_q, take_q;
   /// With each beat, whether it came with an error.
-  logic [DataWidth:0] beats_ram [Beats];
+  logic [64:0] beats_ram [Beats];
+  logic [63:0] words;
 
   logic begins, in_window, may_ask, room, ask, arrives, keep, free, wrong;
   logic [4:0] length;
@@ -66,6 +67,13 @@ module icap_reader
   assign length = ask_q >= beats_t'(BurstBeats) ? 5'(BurstBeats) : {1'b0, ask_q[3:0]};
   assign may_ask = run_q && !outside_q && ask_q != '0 && room && !stop_i && (!ar_valid_q || ar_ready_i);
   assign ask = may_ask && in_window;
+
+  // Beats of 64 bits: on a wider port each lies where its address says.
+  if (DataWidth == 64) begin : gen_narrow
+    assign words = r_i.data;
+  end else begin : gen_wide
+    assign words = r_i.data[64*32'(put_q[0])+:64];
+  end
 
   // A response without a request is ignored.
   assign arrives = r_valid_i && owed_q != '0;
@@ -124,14 +132,14 @@ module icap_reader
       ar_place_q <= place_q;
       ar_len_q <= 4'(length - 5'd1);
     end
-    if (keep) beats_ram[put_q] <= {r_i.resp[1], r_i.data};
+    if (keep) beats_ram[put_q] <= {r_i.resp[1], words};
   end
 
   always_comb begin
     ar_o = '0;
     ar_o.addr = AddrWidth'({ar_place_q, 7'd0});
     ar_o.len = 8'(ar_len_q);
-    ar_o.size = 3'($clog2(StrbWidth));
+    ar_o.size = 3'd3;
     ar_o.burst = BurstIncr;
     ar_o.cache = 4'b0011;
     ar_o.prot = 3'b010;

@@ -1,7 +1,7 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 `include "axi_ports.svh"
 
-/// The memory port of a kernel, of 8 to 1024 bits, as one manager of 64 bits that never holds memory up: a write goes when its
+/// The memory port of a kernel, of 8 to 1024 bits, as one manager of the slot port's width that never holds memory up: a write goes when its
 /// data is here, a read when there is room for its answer (`burst_buffer`).
 ///
 /// The contracts of what it serves and refuses stand above `kernel_parts`, `kernel_read` and `kernel_write`. Toward memory,

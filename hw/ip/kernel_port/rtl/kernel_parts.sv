@@ -1,5 +1,5 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-/// Takes a kernel's bursts and makes parts of them that the slot's port can carry: beats of a word of 64 bits at most, 16 of
+/// Takes a kernel's bursts and makes parts of them that the slot's port can carry: beats of a word of its width at most, 16 of
 /// them at most, ending where 16 beats are aligned. So none crosses 4 KiB, whatever the kernel asks for.
 ///
 /// INCR and FIXED bursts of any length AXI allows are served, narrow and unaligned ones too. Refused are WRAP and reserved
@@ -41,12 +41,15 @@ module kernel_parts
   localparam int unsigned MaxSize = $clog2(KernelDataWidth / 8);
   localparam int unsigned WideAddr = KernelAddrWidth > AddrWidth ? KernelAddrWidth : AddrWidth + 1;
 
+  /// How far to shift for the number of the 16 beats that an address is in.
+  typedef logic [$clog2(BeatBits + 5)-1:0] shift_t;
+
   // What is to come of the burst under way: beats of 2**unit bytes; how often a FIXED burst's beat comes again.
   logic valid_q, fixed_q;
   logic [AddrWidth-1:0] addr_q, addr_in, addr_next;
   logic [12:0] left_q, total;
   logic [3:0] again_q, to_boundary;
-  logic [1:0] unit_q;
+  logic [SizeWidth-1:0] unit_q;
   logic [WideAddr-1:0] wide;
   logic [8:0] beats;
   logic fixed, refused, last, done;
@@ -59,15 +62,15 @@ module kernel_parts
   // Of a wide beat that begins in its middle, the words before its address are not asked for.
   always_comb begin
     unique case (size_i)
-      3'd4: total = {3'd0, beats, 1'b0};
-      3'd5: total = {2'd0, beats, 2'd0};
-      3'd6: total = {1'd0, beats, 3'd0};
-      3'd7: total = {beats, 4'd0};
-      default: total = {4'd0, beats};
+      3'd4: total = 13'(beats) << (4 - BeatBits);
+      3'd5: total = 13'(beats) << (5 - BeatBits);
+      3'd6: total = 13'(beats) << (6 - BeatBits);
+      3'd7: total = 13'(beats) << (7 - BeatBits);
+      default: total = 13'(beats);
     endcase
-    total = total - 13'(wide[6:3] & words_mask(size_i));
+    total = total - 13'(wide[6:BeatBits] & words_mask(size_i));
     addr_in = wide[AddrWidth-1:0];
-    if (size_i > 3'd3) addr_in[2:0] = '0;
+    if (size_i > 3'(BeatBits)) addr_in[BeatBits-1:0] = '0;
   end
 
   assign burst_o = '{at: addr_in[6:0], size: size_i, len: len_i, fixed: fixed, refused: refused};
@@ -75,10 +78,10 @@ module kernel_parts
   assign ready_o = rst_ni && !full_i && (!valid_q || (done && part_ready_i));
   assign idle_o = !valid_q;
 
-  assign to_boundary = ~4'(addr_q[6:0] >> unit_q);
+  assign to_boundary = ~4'(addr_q[BeatBits+3:0] >> unit_q);
   assign last = left_q <= 13'(to_boundary) + 13'd1;
   assign done = last && (!fixed_q || again_q == '0);
-  assign addr_next = ((addr_q >> (3'd4 + 3'(unit_q))) + AddrWidth'(1)) << (3'd4 + 3'(unit_q));
+  assign addr_next = ((addr_q >> (shift_t'(4) + shift_t'(unit_q))) + AddrWidth'(1)) << (shift_t'(4) + shift_t'(unit_q));
   assign part_valid_o = valid_q;
   assign part_o = '{
     id: '0, addr: addr_q, len: last ? 8'(left_q) - 8'd1 : 8'(to_boundary), size: 3'(unit_q), burst: BurstIncr,

@@ -2,6 +2,11 @@
 /// What the halves of a kernel's memory port say to each other.
 package kernel_pkg;
 
+  import eddy_pkg::*;
+
+  /// Bits of the number of a word, which is as wide as the slot's port, within the widest beat.
+  parameter int unsigned WordBits = 7 - BeatBits;
+
   /// A kernel's burst, as its data is cut by.
   typedef struct packed {
     /// Where it begins, within 128 bytes.
@@ -16,24 +21,24 @@ package kernel_pkg;
     logic       refused;
   } burst_t;
 
-  /// How a beat's bytes lie in words of 64 bits: the bits of the word's number that count within a beat.
-  function automatic logic [3:0] words_mask(logic [2:0] size);
+  /// How a beat's bytes lie in words: the bits of the word's number that count within a beat.
+  function automatic logic [WordBits-1:0] words_mask(logic [2:0] size);
     unique case (size)
-      3'd4: return 4'b0001;
-      3'd5: return 4'b0011;
-      3'd6: return 4'b0111;
-      3'd7: return 4'b1111;
-      default: return 4'b0000;
+      3'd4: return WordBits'(4'b0001 >> (BeatBits - 3));
+      3'd5: return WordBits'(4'b0011 >> (BeatBits - 3));
+      3'd6: return WordBits'(4'b0111 >> (BeatBits - 3));
+      3'd7: return WordBits'(4'b1111 >> (BeatBits - 3));
+      default: return '0;
     endcase
   endfunction
 
   /// Bytes of a beat toward memory, 2**unit: those of the kernel's, and a word at most.
-  function automatic logic [1:0] unit_of(logic [2:0] size);
-    return size > 3'd3 ? 2'd3 : size[1:0];
+  function automatic logic [SizeWidth-1:0] unit_of(logic [2:0] size);
+    return size > 3'(BeatBits) ? SizeWidth'(BeatBits) : size[SizeWidth-1:0];
   endfunction
 
   /// Whether a beat of the kernel ends with its word of this number.
-  function automatic logic ends_beat(logic [3:0] word, logic [2:0] size);
+  function automatic logic ends_beat(logic [WordBits-1:0] word, logic [2:0] size);
     return (word & words_mask(size)) == words_mask(size);
   endfunction
 

@@ -93,7 +93,7 @@ module kernel_read
   logic [KernelDataWidth-1:0] beat;
 
   assign at = inside_q ? at_q : burst.at;
-  assign ends = ends_beat(at[6:3], burst.size);
+  assign ends = ends_beat(at[6:BeatBits], burst.size);
   assign room = !valid_q || rready_i;
   assign r_ready_o = !empty && !burst.refused && (!ends || room);
   assign word = r_valid_i && r_ready_o;
@@ -107,24 +107,24 @@ module kernel_read
   assign rvalid_o = valid_q;
 
   // Words of a wide beat wait for its last one.
-  if (KernelDataWidth > 64) begin : gen_wide
-    localparam int unsigned LaneWidth = $clog2(KernelDataWidth / 64);
-    logic [KernelDataWidth/64-1:0][63:0] words_q, words;
+  if (KernelDataWidth > DataWidth) begin : gen_wide
+    localparam int unsigned LaneWidth = $clog2(KernelDataWidth / DataWidth);
+    logic [KernelDataWidth/DataWidth-1:0][DataWidth-1:0] words_q, words;
 
     always_comb begin
       words = words_q;
-      words[at[3+:LaneWidth]] = r_i.data;
+      words[at[BeatBits+:LaneWidth]] = r_i.data;
     end
     always_ff @(posedge clk_i) begin
       if (!rst_ni || out) words_q <= '0;
       else if (word) words_q <= words;
     end
     assign beat = words;
-  end else if (KernelDataWidth == 64) begin : gen_word
+  end else if (KernelDataWidth == DataWidth) begin : gen_word
     assign beat = r_i.data;
   end else begin : gen_narrow
     localparam int unsigned First = $clog2(KernelDataWidth / 8);
-    assign beat = r_i.data[KernelDataWidth*32'(at[2:First])+:KernelDataWidth];
+    assign beat = r_i.data[KernelDataWidth*32'(at[BeatBits-1:First])+:KernelDataWidth];
   end
 
   always_ff @(posedge clk_i) begin

@@ -122,7 +122,7 @@ module kernel_write
   logic [3:0] word_q;
 
   assign at = inside_q ? at_q : burst.at;
-  assign ends = ends_beat(at[6:3], burst.size);
+  assign ends = ends_beat(at[6:BeatBits], burst.size);
   assign last = beat_q == burst.len;
   assign part_last = word_q == part_len;
   assign open = !empty && !burst.refused && !lens_empty && !(part_last && owed_full);
@@ -133,17 +133,17 @@ module kernel_write
   assign take = last && (swallow || (word && ends));
   assign w_o.last = part_last;
 
-  if (KernelDataWidth > 64) begin : gen_wide
-    localparam int unsigned LaneWidth = $clog2(KernelDataWidth / 64);
-    assign w_o.data = wdata_i[64*32'(at[3+:LaneWidth])+:64];
-    assign w_o.strb = wstrb_i[8*32'(at[3+:LaneWidth])+:8];
-  end else if (KernelDataWidth == 64) begin : gen_word
+  if (KernelDataWidth > DataWidth) begin : gen_wide
+    localparam int unsigned LaneWidth = $clog2(KernelDataWidth / DataWidth);
+    assign w_o.data = wdata_i[DataWidth*32'(at[BeatBits+:LaneWidth])+:DataWidth];
+    assign w_o.strb = wstrb_i[StrbWidth*32'(at[BeatBits+:LaneWidth])+:StrbWidth];
+  end else if (KernelDataWidth == DataWidth) begin : gen_word
     assign w_o.data = wdata_i;
     assign w_o.strb = wstrb_i;
   end else begin : gen_narrow
     localparam int unsigned Bytes = KernelDataWidth / 8, First = $clog2(Bytes);
-    assign w_o.data = {64 / KernelDataWidth{wdata_i}};
-    assign w_o.strb = 8'(wstrb_i) << (Bytes * 32'(at[2:First]));
+    assign w_o.data = {DataWidth / KernelDataWidth{wdata_i}};
+    assign w_o.strb = StrbWidth'(wstrb_i) << (Bytes * 32'(at[BeatBits-1:First]));
   end
 
   always_ff @(posedge clk_i) begin

@@ -33,7 +33,7 @@ module monitor
   input  logic                    admit_write_i,
   input  logic [   AddrWidth-1:0] admit_addr_i,
   input  logic [ContextWidth-1:0] admit_context_i,
-  input  logic [            11:0] admit_bytes_i,
+  input  logic [BurstBytesWidth-1:0] admit_bytes_i,
   /// A request waits in this cycle; its context; whether one waits for tokens of the regulator.
   input  logic                    read_stall_i,
   input  logic [ContextWidth-1:0] read_context_i,

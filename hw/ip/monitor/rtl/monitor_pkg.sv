@@ -23,8 +23,8 @@ package monitor_pkg;
   localparam int unsigned RecentWidth = 10;
   /// The same before what was kept is collected once more, which takes 290 cycles at most.
   localparam int unsigned KeepBelow = 640;
-  /// A request moves at most 2,048 bytes.
-  localparam int unsigned RecentBytesWidth = RecentWidth + 11;
+  /// A request moves at most 256 beats, a power of two of bytes.
+  localparam int unsigned RecentBytesWidth = RecentWidth + BurstBytesWidth - 1;
 
   typedef logic [ContextWidth-1:0] context_t;
   typedef logic [RecentWidth-1:0] recent_t;
@@ -34,7 +34,7 @@ package monitor_pkg;
     logic            admit;
     logic            write;
     context_t        owner;
-    logic     [11:0] bytes;
+    logic [BurstBytesWidth-1:0] bytes;
     logic     [ 2:0] stalls;
     context_t [ 2:0] stall_owners;
   } monitor_event_t;

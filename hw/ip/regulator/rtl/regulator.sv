@@ -1,9 +1,10 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 /// Lets a slot's bursts go to memory no faster than its tokens allow.
 ///
-/// What a burst uses of the memory port is its beats of 8 bytes, however few bytes of each it moves (AxSIZE, strobes) and
-/// wherever they lie (FIXED, WRAP, unaligned). Promise: what the bursts admitted in any W consecutive cycles use, reads
-/// and writes together, is at most burst + rate * W, where burst is the larger of `burst_i` and 2048, and rate is
+/// What a burst uses of the memory port is its beats of the port's width, 8 or 16 bytes, however few bytes of each it moves
+/// (AxSIZE, strobes) and wherever they lie (FIXED, WRAP, unaligned). Promise: what the bursts admitted in any W consecutive
+/// cycles use, reads and writes together, is at most burst + rate * W, where burst is the larger of `burst_i` and what 256
+/// beats use, and rate is
 /// `rate_i` / 65536 bytes a cycle (proved: `hw/formal/regulator_proof.sv`). A burst counts in full when its request is
 /// admitted; one request is admitted a cycle, and a read and a write waiting together take turns, so neither starves the
 /// other. Disabled, everything is admitted. Requests are registered once (latency one cycle); data and answers pass.
@@ -32,7 +33,7 @@ module regulator
   output logic     [AddrWidth-1:0] admit_addr_o,
   output logic     [ContextWidth-1:0] admit_context_o,
   /// The bytes it moves, which are fewer than it uses where its beats are narrow.
-  output logic     [11:0] admit_bytes_o,
+  output logic     [BurstBytesWidth-1:0] admit_bytes_o,
   /// In this cycle a request waits, and whether it waits for tokens.
   output logic            read_stall_o,
   output logic            write_stall_o,
@@ -43,9 +44,7 @@ module regulator
   localparam int unsigned FractionBits = 16;
   localparam int unsigned WholeWidth = 20;
   localparam int unsigned TokenWidth = WholeWidth + FractionBits;
-  /// Bits of a byte's number within a beat.
-  localparam int unsigned BeatBits = $clog2(StrbWidth);
-  /// The longest burst, 256 beats of 8 bytes, is a power of two.
+  /// The longest burst, 256 beats, is a power of two of bytes.
   localparam int unsigned LeastBits = 8 + BeatBits;
 
   typedef logic [TokenWidth-1:0] tokens_t;
@@ -57,7 +56,7 @@ module regulator
   logic [TokenWidth:0] filled;
   whole_t full;
   beats_t beats_held;
-  logic [11:0] bytes;
+  logic [BurstBytesWidth-1:0] bytes;
   logic aw_valid_q, ar_valid_q, write_turn_q, over;
   ax_t aw_q, ar_q, ax;
   logic aw_can, ar_can, aw_paid, ar_paid, write, enough, admit;
@@ -82,7 +81,7 @@ module regulator
     if (aw_can || ar_can) begin
       write = aw_can && (write_turn_q || !ar_can);
       ax = write ? req_i.aw : req_i.ar;
-      bytes = (12'(ax.len) + 12'd1) << ax.size;
+      bytes = (BurstBytesWidth'(ax.len) + BurstBytesWidth'(1)) << ax.size;
       // Beats are one more than `len`; parts of a beat pay for nothing. Both are compared while it is found whose turn it is.
       aw_paid = !enable_i || beats_held > beats_t'(req_i.aw.len);
       ar_paid = !enable_i || beats_held > beats_t'(req_i.ar.len);

@@ -82,7 +82,7 @@ module slot_path
   logic admit, admit_write, read_stall, write_stall, token_stall, token_stall_write;
   logic [AddrWidth-1:0] admit_addr;
   logic [ContextWidth-1:0] admit_context;
-  logic [11:0] admit_bytes;
+  logic [BurstBytesWidth-1:0] admit_bytes;
 
   // Control path: bridge, firewall, crossing, decoupler. Memory path the other way.
   lite_req_t cpu_req, guarded_req, crossed_req;

@@ -43,7 +43,7 @@ module shell
   `AXIL_PORTS(s_axil, 24, input logic, output logic),
 
   // Memory.
-  `AXI_PORTS(m_axi, 8, 40, 64, output logic, input logic),
+  `AXI_PORTS(m_axi, 8, 40, DataWidth, output logic, input logic),
   `AXI_ATTRIBUTE_PORTS(m_axi, 8, output logic),
 
   /// Configuration port (ICAPE3: AVAIL, PRDONE, PRERROR), of any clock; of `icap_clk_i` with an engine.
@@ -73,13 +73,19 @@ module shell
   input  logic [NumSlots-1:0] slot_clk_i,
   output logic [NumSlots-1:0] slot_rst_no,
   `AXIL_PORTS(slot_s_axil, 16, output logic [NumSlots-1:0], input logic [NumSlots-1:0]),
-  `AXI_PORTS(slot_m_axi, 4, 40, 64, input logic [NumSlots-1:0], output logic [NumSlots-1:0]),
+  `AXI_PORTS(slot_m_axi, 4, 40, DataWidth, input logic [NumSlots-1:0], output logic [NumSlots-1:0]),
   `AXI_ATTRIBUTE_PORTS(slot_m_axi, 4, input logic [NumSlots-1:0]),
   input  logic [NumSlots-1:0] slot_irq_i
 );
 
   if (NumSlots < 1 || NumSlots > 10) begin : gen_check_slots
     $fatal(1, "shell: NumSlots must be 1 to 10");
+  end
+  if (DataWidth != 64 && DataWidth != 128) begin : gen_check_width
+    $fatal(1, "shell: EDDY_MEMORY_BITS must be 64 or 128");
+  end
+  if (DataWidth != 64 && CacheBytes != 0) begin : gen_check_cache
+    $fatal(1, "shell: the cache has words of 64 bits");
   end
 
   // Banks of the CPU's window: shell, interrupts, control banks, modules, streams, engine.

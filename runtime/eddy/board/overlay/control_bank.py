@@ -17,17 +17,14 @@ from eddy.board.port.profile import Profile
 from eddy.board.pynq.fabric import Fault, StreamEnd, Window
 from eddy.core.counters import MemoryUse
 
-PORT_BYTES = 16
-"""What the shell's memory port can move in a shell-clock cycle: 8 bytes read and 8 written (hw/ip/eddy_pkg). The
-regulator counts both alike."""
-
 _REGISTER_CAUSES = frozenset({Cause.CONTROL_TIMEOUT, Cause.CONTROL_REFUSED})
 """Faults of a register access: what the bank has as their address is an offset."""
 
 
 def memory_bytes_per_cycle(profile: Profile) -> float:
-    """What the memory port moves in a shell-clock cycle, both ways together: its width, or what the DRAM gives."""
-    return min(PORT_BYTES, profile.dram.bytes_per_s / profile.shell_hz)
+    """What the memory port moves in a shell-clock cycle: a beat read and one written, which the regulator counts alike;
+    or what the DRAM gives."""
+    return min(2 * profile.memory_bits // 8, profile.dram.bytes_per_s / profile.shell_hz)
 
 
 class ControlBank:

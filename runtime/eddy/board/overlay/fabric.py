@@ -232,8 +232,9 @@ class OverlayFabric:
         # What a boardd before this one began ends here; its slot is closed, like all.
         engine.abort()
         _await_end(engine)
-        # No more than the port takes, however much memory would give: the rest is the slots'.
-        engine.set_rate(profile.configuration.words_per_cycle * WORD_BYTES)
+        # No more than the port takes, however much memory would give: the rest is the slots'. A beat of it has 64 bits,
+        # and uses the whole width.
+        engine.set_rate(profile.configuration.words_per_cycle * WORD_BYTES * profile.memory_bits / 64)
         buffer = contiguous(self._overlay.device, max(slot.image_bytes for slot in profile.slots))
         memory = FabricMemory(buffer, self.shell, self._calls)
         turn = functools.partial(self._calls.engine_turn, self._overlay)

@@ -19,7 +19,7 @@ import yaml
 from eddy.board.port.measured import WORD_BYTES, apply_measurements
 from eddy.board.port.port import BoardDescription
 from eddy.core.errors import InvalidRequest, NotFound
-from eddy.core.slots import Pool, SlotDescription
+from eddy.core.slots import MEMORY_BITS, Pool, SlotDescription
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,7 @@ class Profile:
         memory_requests: Requests that may be with memory in each direction, of one slot and of all; a power of two.
         memory_beats: Beats that may be with memory in each direction when a further request goes.
         streams: Whether its shell has streams from slot to slot (`hw/ip/stream_link`).
+        memory_bits: Bits of the slots' ports to memory, and of the shell's: 64 or 128.
         configurations: What the slots of the `gpu` pool may hold together, by name: modules by slot. Empty where any
             cluster with an image for a slot may be in it.
     """
@@ -150,6 +151,7 @@ class Profile:
     memory_requests: int = 8
     memory_beats: int = 32
     streams: bool = False
+    memory_bits: int = 64
     configurations: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     def description(self, shell: str, arena_bytes: int, requires_signature: bool) -> BoardDescription:
@@ -239,6 +241,7 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             memory_requests=int(data.get("memory_requests", 8)),
             memory_beats=int(data.get("memory_beats", 32)),
             streams=bool(data.get("streams", False)),
+            memory_bits=int(data.get("memory_bits", 64)),
             configurations={
                 str(each): {int(slot): str(module) for slot, module in held.items()}
                 for each, held in data.get("configurations", {}).items()
@@ -352,6 +355,23 @@ def _check(profile: Profile) -> None:
             f"profile {profile.name}: memory_beats is at least one request of 16, not {profile.memory_beats}",
             field="memory_beats",
             allowed="16 to 1024",
+        )
+    if profile.memory_bits not in MEMORY_BITS:
+        raise InvalidRequest(
+            f"profile {profile.name}: a port to memory has 64 or 128 bits, not {profile.memory_bits}",
+            field="memory_bits",
+            allowed=MEMORY_BITS,
+        )
+    if profile.memory_bits != 64 and profile.streams:
+        raise InvalidRequest(
+            f"profile {profile.name}: streams have words of 64 bits; take streams out, or memory_bits",
+            field="memory_bits",
+        )
+    if profile.memory_bits != 64 and profile.cache_bytes:
+        raise InvalidRequest(
+            f"profile {profile.name}: the cache has words of 64 bits; take cache_bytes out, or memory_bits",
+            field="cache_bytes",
+            allowed="0 with ports of 128 bits",
         )
     arena_end, dram_end = profile.arena.base + profile.arena.bytes, profile.dram.base + profile.dram.bytes
     if profile.arena.base < profile.dram.base or arena_end > dram_end:

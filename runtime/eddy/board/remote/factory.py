@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -141,15 +142,17 @@ def _open_rtl(
     profile: Profile, images: Path | None, trusted_keys: Path | None, first_seq: int, progress: Progress
 ) -> BoardPort:
     from eddy_sim.boards.loader import Preparer
-    from eddy_sim.design import bitstreams
-    from eddy_sim.design.model_builder import ModelBuilder
+    from eddy_sim.design import bitstreams, build
+    from eddy_sim.design.model_builder import ModelBuilder, command_of
     from eddy_sim.device import SimClock, SimDevice
 
     files = bitstreams.list_or_build(profile, progress)
     device = SimDevice(profile, progress=progress)
     clock = SimClock(device)
     trust = Trust.load(profile.requires_signature, trusted_keys)
-    builder = ModelBuilder(progress)
+    bits = profile.memory_bits
+    built, command = partial(build.module_is_built, memory_bits=bits), partial(command_of, memory_bits=bits)
+    builder = ModelBuilder(progress, built, command)
     folder = images or files.overlay.parent
     # Reading a file of the host takes no board time.
     timed = replace(profile, configuration=replace(profile.configuration, storage_bytes_per_s=0.0))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from eddy.board.overlay import memory_bytes_per_cycle
 from eddy.board.port.profile import load_profile, parse_profile, profile_names
 from eddy.core.errors import InvalidRequest, NotFound
 
@@ -60,12 +61,28 @@ def test_a_missing_field_is_named(field: str) -> None:
         ("memory_share", 0, "memory_share"),
         ("memory_share", 1.5, "memory_share"),
         ("dram", {"base": 0}, "dram|Dram"),
+        ("memory_bits", 32, "64 or 128 bits, not 32"),
     ],
 )
 def test_a_wrong_field_is_refused(field: str, value: object, message: str) -> None:
     data = good() | {field: value}
     with pytest.raises(InvalidRequest, match=message):
         parse_profile("x", data)
+
+
+def test_the_cache_is_for_ports_of_64_bits() -> None:
+    assert parse_profile("x", good() | {"memory_bits": 128}).memory_bits == 128
+    with pytest.raises(InvalidRequest, match="words of 64 bits"):
+        parse_profile("x", good() | {"memory_bits": 128, "cache_bytes": 1024})
+
+
+def test_ports_of_128_bits_move_twice_the_bytes() -> None:
+    narrow, wide = load_profile("tiny"), load_profile("tiny_wide")
+    assert (memory_bytes_per_cycle(narrow), memory_bytes_per_cycle(wide)) == (16, 32)
+    assert (wide.slots, wide.shell_hz, wide.configuration) == (narrow.slots, narrow.shell_hz, narrow.configuration)
+    # Where memory gives less, that is what is shared.
+    slow = parse_profile("x", good() | {"memory_bits": 128})
+    assert memory_bytes_per_cycle(slow) == 10
 
 
 GPU = [{"pool": "pipeline", "image_bytes": 1, "clk_hz": 1e8}, {"pool": "gpu", "image_bytes": 1, "clk_hz": 1e8}]
