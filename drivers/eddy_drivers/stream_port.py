@@ -41,7 +41,7 @@ class StreamPorts(Bank):
         word = regs.RECEIVE.encode(**{"open": 1, "from": source, "key": key})
         self._write(slot, regs.RECEIVE.offset, word)
 
-    def end(self, slot: int) -> None:
+    def end_sending(self, slot: int) -> None:
         """A slot has sent all it will."""
         self._write(slot, regs.END.offset, regs.END.encode(end=1))
 

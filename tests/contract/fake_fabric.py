@@ -250,6 +250,9 @@ class FakeSlot:
     def open_stream(self, end: StreamEnd) -> None:
         raise AssertionError(f"{end} where there are no streams")
 
+    def stream_trouble(self) -> str:
+        raise AssertionError("nothing to ask where there are no streams")
+
     def end_streams(self) -> None:
         raise AssertionError("nothing to end where there are no streams")
 

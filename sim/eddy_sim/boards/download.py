@@ -93,7 +93,7 @@ def read_download(
         raise LoadRefused(errno.EINVAL, f"{file} is {what} bitstream; load it as one")
     if not partial:
         return FullImage(bitfile.crc_ok(body))
-    module, program = find_program(identity, body, profile, progress)
+    module, program = find_program(identity, profile, progress)
     slot = profile.slots[identity.slot]
     if len(body) > slot.image_bytes:
         raise LoadRefused(

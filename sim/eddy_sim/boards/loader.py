@@ -20,7 +20,7 @@ from eddy.packages.modules import ModuleManifest
 
 from eddy_sim.boards.faults import LoadFault
 from eddy_sim.boards.image_sink import ArrivedImage, ArrivingImage
-from eddy_sim.design import bitfile, build, carried
+from eddy_sim.design import bitfile, build
 from eddy_sim.design.model_builder import ModelBuilder
 
 
@@ -75,25 +75,8 @@ def _of_another_part(name: str, part: str, profile: Profile) -> LoadRefused:
     return LoadRefused(errno.EINVAL, message)
 
 
-def find_module(identity: bitfile.Identity, body: bytes) -> Path:
-    """The manifest of an image's module: of the source tree, where its sources are those of the image; else of the
-    sources that the image carries, or of the tree all the same, where it carries none.
-
-    Raises:
-        EddyError: There is no such module.
-    """
-    try:
-        manifest = build.manifest_path(identity.module)
-        if f"{build.module_build_hash(manifest):016x}" == identity.build:
-            return manifest
-    except EddyError:
-        pass
-    design = bitfile.design_of(body)
-    return carried.unpack(design, identity.module) if design else build.manifest_path(identity.module)
-
-
 def find_program(
-    identity: bitfile.Identity, body: bytes, profile: Profile, progress: Callable[[str], None]
+    identity: bitfile.Identity, profile: Profile, progress: Callable[[str], None]
 ) -> tuple[ModuleManifest, Path]:
     """The manifest and the Verilated model of an image's module; the model is built where missing.
 
@@ -101,9 +84,8 @@ def find_program(
         LoadRefused: There is no such module, it does not build, or its sources are not the image's any more.
     """
     try:
-        path = find_module(identity, body)
-        module = load_module_manifest(path)
-        program, build_hash = build.build_module(path, progress, profile.memory_bits)
+        module = load_module_manifest(build.manifest_path(identity.module))
+        program, build_hash = build.build_module(identity.module, progress, profile.memory_bits)
     except EddyError as error:
         raise LoadRefused(errno.EINVAL, f"module {identity.module}: {error.message}") from error
     if f"{build_hash:016x}" != identity.build:
@@ -116,7 +98,7 @@ def find_program(
 
 
 class Preparer:
-    """What loads need beforehand on a simulated board: the models of modules, and of what files of images carry.
+    """What loads need beforehand on a simulated board: the models of modules, and of those that files of images name.
 
     Args:
         profile: The board.
@@ -135,7 +117,7 @@ class Preparer:
         if not module.endswith(".bit"):
             return self._builder.prepare(module)
         try:
-            return self._builder.prepare(find_module(*read_image(Path(module), self._profile)))
+            return self._builder.prepare(read_image(Path(module), self._profile)[0].module)
         except EddyError as error:
             return Preparation(False, "", error.message)
 
@@ -175,7 +157,7 @@ class EngineImages:
             return ArrivedImage(None, fault=self._fault)
         try:
             identity = bitfile.identity_of(body)
-            module, program = find_program(identity, body, self._profile, self._progress)
+            module, program = find_program(identity, self._profile, self._progress)
         except EddyError as error:
             self._progress(f"the configuration port refuses an image: {error.message}")
             return ArrivedImage(None)

@@ -6,14 +6,11 @@ payload. `pynq` and every other loader reads these. The payload is what the conf
 
 - bus-width detection and the synchronisation word (Ref: UG570, table "Bitstream Composition"),
 - an *identity record*: ``EDDY``, its length, and canonical JSON saying what the image is,
-- for an accelerator, where there is room, a *design record*: ``RTL ``, its length, and the module's sources
-  (`eddy_sim.design.carried`),
 - pseudo-random bytes drawn from the identity, so that no two images are alike and nothing compresses away,
 - a CRC-32 over all that precedes it, which the configuration port checks as a device checks its own,
 - the command DESYNC, with which an image ends.
 
-Everything is a function of the identity: the same sources and toolchain give the same file, bit for bit. (A build is a
-hash of the sources.)
+Everything is a function of the identity: the same sources and toolchain give the same file, bit for bit.
 """
 
 from __future__ import annotations
@@ -31,10 +28,9 @@ from eddy.core.errors import InvalidRequest
 _PREAMBLE = bytes.fromhex("0ff00ff00ff00ff000")
 _DATE = "2025/01/01"
 _TIME = "00:00:00"
-_TOOL = "Eddy-2"
-"""The second form of these files; the first had no design record."""
+_TOOL = "Eddy"
 _SYNC = struct.pack(">14I", *[0xFFFFFFFF] * 8, 0x000000BB, 0x11220044, 0xFFFFFFFF, 0xFFFFFFFF, 0xAA995566, 0x20000000)
-_MAGIC, _DESIGN = b"EDDY", b"RTL "
+_MAGIC = b"EDDY"
 _END = struct.pack(">2I", 0x30008001, 0x0000000D)
 _CRC_BYTES = 4
 MINIMUM_BYTES = 1024
@@ -105,8 +101,8 @@ def header(design: str, part: str, payload_bytes: int) -> bytes:
     return out + b"e" + struct.pack(">I", payload_bytes)
 
 
-def payload(identity: Identity, payload_bytes: int, design: bytes = b"") -> bytes:
-    """The payload of an image, `payload_bytes` long; with a module's sources, where they have room.
+def payload(identity: Identity, payload_bytes: int) -> bytes:
+    """The payload of an image, `payload_bytes` long.
 
     Raises:
         InvalidRequest: The length is not a multiple of four, or too short for the identity record.
@@ -118,16 +114,13 @@ def payload(identity: Identity, payload_bytes: int, design: bytes = b"") -> byte
             asked=payload_bytes,
         )
     start = _start(identity)
-    record = _DESIGN + struct.pack(">I", len(design)) + design if design else b""
-    if len(start) + len(record) + _CRC_BYTES + len(_END) <= payload_bytes:
-        start += record
     fill = hashlib.shake_128(identity.canonical()).digest(payload_bytes - len(start) - _CRC_BYTES - len(_END))
     body = start + fill
     return body + struct.pack(">I", zlib.crc32(body)) + _END
 
 
 def _start(identity: Identity) -> bytes:
-    """A payload up to the end of its identity record."""
+    """A payload up to where its pseudo-random bytes begin."""
     text = identity.canonical()
     return _SYNC + _MAGIC + struct.pack(">I", len(text)) + text
 
@@ -138,9 +131,9 @@ def design_name(identity: Identity) -> str:
     return f"{identity.module}{partial};COMPRESS=FALSE;UserID=0X{identity.build[-8:].upper()};Version={_TOOL}"
 
 
-def make(identity: Identity, payload_bytes: int, design: bytes = b"") -> bytes:
+def make(identity: Identity, payload_bytes: int) -> bytes:
     """A whole `.bit` file."""
-    return header(design_name(identity), identity.part, payload_bytes) + payload(identity, payload_bytes, design)
+    return header(design_name(identity), identity.part, payload_bytes) + payload(identity, payload_bytes)
 
 
 def is_file_of(data: bytes, identity: Identity, payload_bytes: int) -> bool:
@@ -232,19 +225,3 @@ def identity_of(body: bytes) -> Identity:
         return found
     except (ValueError, TypeError, RecursionError, struct.error) as error:
         raise InvalidRequest(f"the payload's identity record is damaged ({error})", field="file") from error
-
-
-def design_of(body: bytes) -> bytes:
-    """The sources that a payload carries; b"" where it carries none.
-
-    Raises:
-        InvalidRequest: Its identity record is damaged.
-    """
-    identity_of(body)
-    at = len(_SYNC) + len(_MAGIC)
-    (length,) = struct.unpack_from(">I", body, at)
-    at += 4 + length
-    if body[at : at + 4] != _DESIGN or len(body) < at + 8:
-        return b""
-    (length,) = struct.unpack_from(">I", body, at + 4)
-    return body[at + 8 : at + 8 + length]

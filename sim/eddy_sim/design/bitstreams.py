@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from eddy.core.slots import Control, Image, Pool, SlotDescription
 from eddy.packages.manifests import load_module_manifest
 from eddy.packages.modules import ModuleKind, ModuleManifest
 
-from eddy_sim.design import bitfile, build, carried, hwh
+from eddy_sim.design import bitfile, build, hwh
 from eddy_sim.design.addressmap import Ip, RegisterSpec, argument_map, slot_ip, static_ips
 from eddy_sim.tools.products import Progress, build_folder, ignore_progress
 
@@ -218,7 +218,7 @@ def _partial(
 ) -> Partial:
     path = folder / f"{module.module}__{slot.region}.bit"
     identity = bitfile.Identity(module.module, build_hash, shell, slot.index, board.part)
-    data = _file(path, identity, slot.image_bytes, written, lambda: _sources(module))
+    data = _file(path, identity, slot.image_bytes, written)
     image = Image(
         sha256=hashlib.sha256(data).hexdigest(),
         module=module.module,
@@ -272,24 +272,13 @@ def _signed(image: Image, manifest: Path, key: Path | None) -> Image:
     return Image(**{**asdict(image), "signature": str(old["signature"])}) if unchanged else image
 
 
-def _sources(module: ModuleManifest) -> bytes:
-    """What its bitstreams carry: a cluster's is never another's than the board's."""
-    return b"" if module.kind is ModuleKind.GPU else carried.pack(module.module)
-
-
-def _file(
-    path: Path,
-    identity: bitfile.Identity,
-    payload_bytes: int,
-    written: Progress,
-    design: Callable[[], bytes] = lambda: b"",
-) -> bytes:
+def _file(path: Path, identity: bitfile.Identity, payload_bytes: int, written: Progress) -> bytes:
     """The bytes of an image's file, which is written unless it is there, undamaged."""
     if path.is_file():
         data = path.read_bytes()
         if bitfile.is_file_of(data, identity, payload_bytes):
             return data
-    data = bitfile.make(identity, payload_bytes, design())
+    data = bitfile.make(identity, payload_bytes)
     written(path.name)
     _write(path, data)
     return data

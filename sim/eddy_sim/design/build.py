@@ -29,8 +29,8 @@ from eddy_sim.design.model_unit import write_unit
 from eddy_sim.tools import products
 from eddy_sim.tools.cxx import compile_objects, compile_shared, key, verilated_headers
 from eddy_sim.tools.filelist import data_files, language_arguments, read_filelist
-from eddy_sim.tools.products import Progress, build_folder, carried_folder, ignore_progress, product
-from eddy_sim.tools.reaching import refuse_calls_out, refuse_reaching
+from eddy_sim.tools.products import Progress, build_folder, ignore_progress, product
+from eddy_sim.tools.reaching import refuse_calls_out
 from eddy_sim.tools.toolchain import (
     VERILATOR_FLAGS,
     verilate,
@@ -220,16 +220,7 @@ def module_is_built(module: str | Path, memory_bits: int = 64) -> bool:
     Raises:
         NotFound: There is no such module.
     """
-    return (build_folder() / module_product(module, memory_bits)).is_file()
-
-
-def module_product(module: str | Path, memory_bits: int = 64) -> str:
-    """Name of the file a module's model is in, for a port to memory of so many bits.
-
-    Raises:
-        NotFound: There is no such module.
-    """
-    return _module_product(_module_rtl(module), _fitted(module, memory_bits))
+    return (build_folder() / _module_product(_module_rtl(module), _fitted(module, memory_bits))).is_file()
 
 
 def build_rtl_module(
@@ -269,15 +260,12 @@ def _widened(rtl: _Rtl, work: Path) -> _Rtl:
 
 def _build_module(rtl: _Rtl, progress: Progress, fitted: _Fitted) -> tuple[Path, int]:
     build_hash = rtl.build_hash()
-    carried = any(file.is_relative_to(carried_folder()) for file in rtl.files)
 
     def make(work: Path) -> None:
-        if carried:
-            refuse_reaching(rtl.files)
         whole = _widened(rtl, work) if fitted.widened else replace(rtl, memory_bits=fitted.memory_bits)
         whole = replace(whole, parameters=(*whole.parameters, f"BuildHash=64'h{build_hash:016x}"))
         _compile_model(whole, "module_shim.cpp", shims.module_copies(), work, progress, optimisation=OPTIMISATION)
-        if carried or data_files(rtl.files) or _uses_files(work / "verilated"):
+        if data_files(rtl.files) or _uses_files(work / "verilated"):
             check_instantiates(work / "out", f"the model of {rtl.top}")
 
     return product(_module_product(rtl, fitted), make, progress), build_hash

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -19,13 +18,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO
 
 from eddy.board.port.port import READY, Preparation
 from eddy.core.errors import EddyError
 
-from eddy_sim.design import build, carried
+from eddy_sim.design import build
 from eddy_sim.tools import toolchain
 from eddy_sim.tools.products import Progress, ignore_progress
 
@@ -37,22 +35,20 @@ END_S = 5.0
 """Wall seconds a build may take to end once its model is there."""
 GRACE_S = 1.0
 """Wall seconds a build that is given up has to end by itself."""
-MAX_BUILD_BYTES, MAX_BUILD_S = 6 << 30, 600
-"""Address space and processor seconds that each process of a build has of what came inside a bitstream."""
 TAIL_LINES, TAIL_LETTERS = 12, 2000
 """What is kept of what a build said: its end, which begins with the errors of a compiler that refused."""
 
 
-def command_of(module: str | Path, memory_bits: int = 64) -> Sequence[str]:
+def command_of(module: str, memory_bits: int = 64) -> Sequence[str]:
     """What builds a module's model for a port to memory of so many bits."""
-    return [sys.executable, "-m", "eddy_sim.design.model_builder", str(module), str(memory_bits)]
+    return [sys.executable, "-m", "eddy_sim.design.model_builder", module, str(memory_bits)]
 
 
 @dataclass(slots=True)
 class _Build:
     """A build that is under way."""
 
-    module: str | Path
+    module: str
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     began_s: float
@@ -72,27 +68,23 @@ class ModelBuilder:
     def __init__(
         self,
         progress: Progress = ignore_progress,
-        built: Callable[[str | Path], bool] = build.module_is_built,
-        command: Callable[[str | Path], Sequence[str]] = command_of,
+        built: Callable[[str], bool] = build.module_is_built,
+        command: Callable[[str], Sequence[str]] = command_of,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._progress, self._built, self._command, self._now_s = progress, built, command, now_s
-        self._waiting: deque[str | Path] = deque()
+        self._waiting: deque[str] = deque()
         self._current: _Build | None = None
-        self._failed: dict[str | Path, tuple[float, str]] = {}
+        self._failed: dict[str, tuple[float, str]] = {}
 
-    def prepare(self, module: str | Path) -> Preparation:
-        """Begin to build a module's model where it is missing, or as soon as its turn comes; say how that stands.
-
-        Args:
-            module: Its name, or the manifest of one that came inside a bitstream.
-        """
+    def prepare(self, module: str) -> Preparation:
+        """Begin to build a module's model where it is missing, or as soon as its turn comes; say how that stands."""
         try:
             if self._built(module):
                 self._finish(module)
                 return READY
-        except EddyError as error:  # no such module, or its manifest is wrong
-            return Preparation(False, "", error.message)
+        except (EddyError, OSError) as error:  # no such module, its manifest is wrong, or a source is gone
+            return Preparation(False, "", error.message if isinstance(error, EddyError) else str(error))
         self._look()
         if module in self._failed:
             failed_s, why = self._failed[module]
@@ -112,17 +104,13 @@ class ModelBuilder:
             _kill(current.process)
             current.errors.close()
 
-    def _doing(self, module: str | Path) -> str:
+    def _doing(self, module: str) -> str:
         current = self._current
         if current is not None and current.module == module:
-            return f"building the simulation model of {_name(module)}, {self._now_s() - current.began_s:.0f} s so far"
-        return (
-            f"building the simulation model of {_name(module)} as soon as that of {_name(current.module)} is"
-            if current
-            else ""
-        )
+            return f"building the simulation model of {module}, {self._now_s() - current.began_s:.0f} s so far"
+        return f"building the simulation model of {module} as soon as that of {current.module} is" if current else ""
 
-    def _finish(self, module: str | Path) -> None:
+    def _finish(self, module: str) -> None:
         """Where a module's build has just left its model, let its process end, and the next begin."""
         current = self._current
         if current is not None and current.module == module:
@@ -134,16 +122,16 @@ class ModelBuilder:
         """Deal with the end of the build that is under way, and begin the next."""
         current = self._current
         if current is not None and current.process.poll() is not None:
-            self._ended(current)
             self._current = None
+            self._ended(current)
         elif current is not None and self._now_s() - current.said_s >= SAY_AGAIN_S:
             current.said_s = self._now_s()
             self._progress(self._doing(current.module))
         while self._current is None and self._waiting:
             self._begin(self._waiting.popleft())
 
-    def _begin(self, module: str | Path) -> None:
-        self._progress(f"building the simulation model of {_name(module)}; its jobs wait, everything else goes on")
+    def _begin(self, module: str) -> None:
+        self._progress(f"building the simulation model of {module}; its jobs wait, everything else goes on")
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the build has ended
         process = subprocess.Popen(
             self._command(module), stdin=subprocess.PIPE, stdout=errors, stderr=errors, start_new_session=True
@@ -157,23 +145,14 @@ class ModelBuilder:
         done.errors.close()
         if done.process.stdin is not None:
             done.process.stdin.close()
-        if done.process.returncode == 0 and self._built(done.module):
-            self._progress(f"built the simulation model of {_name(done.module)} in {took_s:.0f} s")
-            return
+        with contextlib.suppress(EddyError, OSError):  # its sources may be gone meanwhile
+            if done.process.returncode == 0 and self._built(done.module):
+                self._progress(f"built the simulation model of {done.module} in {took_s:.0f} s")
+                return
         tail = "\n".join(said.strip().splitlines()[-TAIL_LINES:])[-TAIL_LETTERS:]
-        why = f"the simulation model of {_name(done.module)} cannot be built: {tail or 'its compiler was ended'}"
+        why = f"the simulation model of {done.module} cannot be built: {tail or 'its compiler was ended'}"
         self._failed[done.module] = (self._now_s(), why)
-        self._progress(f"the simulation model of {_name(done.module)} cannot be built; its jobs fail")
-
-
-def _name(module: str | Path) -> str:
-    return carried.module_of(module) if isinstance(module, Path) else module
-
-
-def _bound() -> None:
-    """Bound this process and its compilers: who knows what they are given."""
-    for limit, most in ((resource.RLIMIT_AS, MAX_BUILD_BYTES), (resource.RLIMIT_CPU, MAX_BUILD_S)):
-        resource.setrlimit(limit, (most, most))
+        self._progress(f"the simulation model of {done.module} cannot be built; its jobs fail")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -201,9 +180,7 @@ def main(module: str, memory_bits: int = 64) -> int:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(5)  # those who are served come first
     try:
-        if "/" in module:
-            _bound()
-        build.build_module(Path(module) if "/" in module else module, memory_bits=memory_bits)
+        build.build_module(module, memory_bits=memory_bits)
     except EddyError as error:
         print("\n".join(error.message.splitlines()[:TAIL_LINES]), file=sys.stderr)
         return 1

@@ -165,7 +165,7 @@ class KernelFabric:
         if not bitfile.crc_ok(body):
             fault = faults.DEAD_IMAGE
         try:
-            module, program = find_program(identity, body, self.board.profile, lambda _: None)
+            module, program = find_program(identity, self.board.profile, lambda _: None)
         except LoadRefused as error:
             raise OSError(errno.EINVAL, str(error)) from error
         shown = (int(identity.build, 16), module.kind.identity)

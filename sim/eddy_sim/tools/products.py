@@ -30,11 +30,6 @@ def build_folder() -> Path:
     return distribution.build_folder() / "sim"
 
 
-def carried_folder() -> Path:
-    """Where sources lie that came inside bitstreams, and are nobody's here."""
-    return build_folder() / "carried"
-
-
 def ignore_progress(_message: str) -> None:
     """A progress callback that says nothing."""
 

@@ -41,6 +41,9 @@ _TOKENS = re.compile(
     r"|(?P<word>import|export)\b(?:\s|//[^\n]*\n|/\*.*?\*/)*(?P<dpi>\"|`)?",
     re.DOTALL,
 )
+_RAW_CPP = re.compile(r"\$c(?:pure)?\d*(?![\w$])|`systemc_")
+"""What Verilator copies into its C++ as it stands; looked for in strings and escaped names as well, so that nothing
+rests on ending these where Verilator ends them."""
 _CALLS_OUT = re.compile(r"\bVL_SYSTEM\w*|\w*Vdpiimwrap_\w*")
 """What C++ of a model has only where it calls programs or functions of others; files are the model's own whatever it
 opens (`cpp/model_files.hpp`)."""
@@ -75,7 +78,8 @@ def refuse_reaching(files: Sequence[Path]) -> None:
     for _, name in _LINE.findall(text):
         if name and not name.startswith("<") and _path(name).resolve() not in known:
             raise InvalidRequest(f"{_path(name)} is included, and is no file of the module's", field="source")
-    found = find_reaching(text)
+    raw = _RAW_CPP.search(text)
+    found = find_reaching(text) if raw is None else (raw.group(), raw.start())
     if found is not None:
         raise reaching_error(*_place(text, found[1]), found[0])
 

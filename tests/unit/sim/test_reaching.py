@@ -31,6 +31,9 @@ REACHING = {
     "only in Verilator": ("", '`ifdef VERILATOR\ninitial $system("touch owned");\n`endif'),
     "in a header": ("", '`include "inner.svh"'),
     "in data": ("", '`include "inner.txt"'),
+    "after a name that ends otherwise here": ("", 'wire \\a\x1c" ; initial $c("system();"); wire \\b\x1c" ;'),
+    "between lines that are dropped": ("", '`pragma x """\ninitial $c("system();");\n`pragma x """'),
+    "pure": ("", 'wire [31:0] a = "$cpure(f())";'),
 }
 
 

@@ -20,6 +20,12 @@ from eddy.core.counters import MemoryUse
 _REGISTER_CAUSES = frozenset({Cause.CONTROL_TIMEOUT, Cause.CONTROL_REFUSED})
 """Faults of a register access: what the bank has as their address is an offset."""
 
+_STREAM_TROUBLES = {
+    "receive_refused": "it did not read its stream once, from the first byte on, in whole words",
+    "receive_lost": "the stream it reads was not written from the first byte on, in whole words, or ended early",
+}
+"""Fields of STATE, and what they mean for people. What is wrong at the sender's end is seen at its reader's."""
+
 
 def memory_bytes_per_cycle(profile: Profile) -> float:
     """What the memory port moves in a shell-clock cycle: a beat read and one written, which the regulator counts alike;
@@ -84,14 +90,24 @@ class ControlBank:
         """Set an end."""
         assert self._streams is not None, "refused before where there are none"
         self._sends = self._sends or end.sends
+        if not end.sends:
+            # What the other slot sent last has been read, and its key may be this one's, 65,536 buffers later.
+            self._streams.stop_sending(end.slot)
         begin = self._streams.send if end.sends else self._streams.receive
         begin(self._index, end.slot, end.key, end.first_page, end.last_page)
+
+    def stream_trouble(self) -> str:
+        """What went wrong at the slot's ends since they were set; "" where nothing did."""
+        if self._streams is None:
+            return ""
+        state = self._streams.state(self._index)
+        return ", ".join(said for name, said in _STREAM_TROUBLES.items() if state[name])
 
     def end_streams(self) -> None:
         """The slot reads no stream any more, and has sent all it will."""
         if self._streams is not None:
             self._streams.stop_receiving(self._index)
-            self._streams.end(self._index)
+            self._streams.end_sending(self._index)
             self._sends = False
 
     def break_streams(self) -> None:

@@ -176,6 +176,10 @@ class SlotControl(Protocol):
     def open_stream(self, end: StreamEnd) -> None:
         """Set an end; the slot's end of that kind before is gone."""
 
+    def stream_trouble(self) -> str:
+        """What went wrong at the slot's ends since they were set, for people; "" where nothing did. A module may pass
+        over the error that answers it."""
+
     def end_streams(self) -> None:
         """The slot reads no stream any more, and has sent all it will: a reader gets what is left, then zeros."""
 

@@ -94,6 +94,7 @@ class MemoryGate:
         self._table: tuple[Window, ...] | None = None
         self._revoked = False
         self._streams = False
+        self.stream_trouble = ""
 
     def open(self, grants: Iterable[Grant], context: int = 0, place: int = 0, streams: Iterable[Stream] = ()) -> None:
         """Let a memory context reach what it is granted, one window a buffer from `place` on, and nothing else; what of
@@ -118,6 +119,7 @@ class MemoryGate:
         }
         self._open[context] = (loan, windows)
         self._program()
+        self.stream_trouble = ""
         for stream in streams:
             # The buffer's number is never that of another's, so what has this key is of one job's item.
             key, sends = stream.buffer & 0xFFFF, rights[stream.buffer][1]
@@ -138,6 +140,7 @@ class MemoryGate:
         loan, _ = self._open.pop(context)
         self._owed.append(loan)
         if self._streams:
+            self.stream_trouble = self._control.stream_trouble()
             self._control.end_streams()
             self._streams = False
         if self._open:

@@ -383,6 +383,7 @@ def _reconcile(
 ) -> None:
     """Fill in a slot from its snapshot, where the board bears it out; see the table above."""
     phase, job, task, item = Phase(snapshot["phase"]), snapshot["job"], snapshot["task"], snapshot["item"]
+    slot.feeds = snapshot.get("feeds") and tuple(snapshot["feeds"])
     same = _is_of(actual.image, snapshot["module"], modules)
     settled = actual.phase in (SlotPhase.IDLE, SlotPhase.RUNNING) and same
     owned = job in machine.jobs

@@ -174,7 +174,8 @@ class JobBuffers:
             item=item_name(job, task, item),
             registers=manifest.writes(values),
             grants=tuple(Grant(buffer, access) for buffer, access in grants.items()),
-            time_limit_s=spec.time_limit_s,
+            # What streams is as slow as the slowest of its chain.
+            time_limit_s=sum(each.time_limit_s for each in application.tasks) if streams else spec.time_limit_s,
             status=-1 if manifest.status is None else manifest.status.offset,
             task=application.task_name(task),
             results=tuple(results),

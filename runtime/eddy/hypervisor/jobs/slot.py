@@ -172,4 +172,5 @@ class MachineSlot:
             "leaving": None if self.leaving is None else self.leaving.value,
             "scrubbing": self.scrubbing,
             "since_s": self.since_s,
+            "feeds": self.feeds,
         }

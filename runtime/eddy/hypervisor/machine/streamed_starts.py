@@ -56,10 +56,12 @@ def starts(
         edge = edges[at.task]
         index = job.slot_of[edge.after]
         reader = slots[index] if index is not None else None
-        if reader is None or reader.stopping or reader.leaving is not None:
+        if reader is None or reader.stopping:
             break
         # Where a crash was between two starts, the reader waits for a writer that was not started.
         awaits = reader.phase is Phase.RUNNING and reader.item == item
+        if reader.leaving is not None and not awaits:
+            break
         joins = awaits or (reader.phase is Phase.HELD and _may_read(job, edge, item))
         if _is_feeding(at, slots) if joins else not _waits(job, edge, item, reader, crowded):
             break

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
-from eddy.board.port.port import Cause
+from eddy.board.port.port import Cause, SlotPhase, SlotState
 from eddy.core.applications import Application, StreamedEdge, TaskSpec
 from eddy.core.jobs import JobState
 from eddy.core.slots import Pool, PreemptReason
+from eddy.hypervisor.engine import recovery
 from eddy.hypervisor.jobs import messages as m
-from eddy.hypervisor.jobs.slot import Phase
+from eddy.hypervisor.jobs.slot import MachineSlot, Phase
 from eddy.hypervisor.machine.machine import Machine
 from eddy.policy.dispatch.views.view import Configure, Preempt
 from machine_kit import ONE, TWO, Bench
@@ -111,9 +113,11 @@ def test_the_slower_one_does_not_wait_for_a_load() -> None:
     assert launches(bench.done(1)) == [(1, 2, (("between", 0),)), (0, 2, (("between", 1),))]
 
 
-def test_a_writer_that_a_crash_left_out_is_started_for_its_reader() -> None:
+@pytest.mark.parametrize("leaving", [False, True])
+def test_a_writer_that_a_crash_left_out_is_started_for_its_reader(leaving: bool) -> None:
     bench = Streams()
     bench.pair()
+    bench.machine.slots[1].leaving = PreemptReason.RANK if leaving else None
     writer = bench.machine.slots[0]
     # What a restarted server finds: the reader runs, the writer's start was not carried out.
     writer.item = writer.feeds = None
@@ -146,3 +150,15 @@ def test_a_chain_of_three_starts_from_its_end() -> None:
     bench.step(m.Arrive(m.JobSpec(2, "a", chain, streams=(("", edges),))))
     started = bench.step(decide=[Configure(2, task, task) for task in range(3)])
     assert launches(started) == [(2, 0, (("q", 1),)), (1, 0, (("p", 0), ("q", 2))), (0, 0, (("p", 1),))]
+
+
+def test_where_a_stream_went_is_known_after_a_restart() -> None:
+    """Else the writer's slot would open another stream while its reader still takes the rest of the last one."""
+    bench = Streams()
+    bench.pair()
+    bench.done(0)
+    found = json.loads(json.dumps(bench.machine.slots[0].snapshot()))
+    slot = MachineSlot(0, 1.0)
+    state = SlotState(0, SlotPhase.EMPTY)
+    recovery._reconcile(slot, found, state, [], {}, bench.machine)
+    assert slot.feeds == bench.machine.slots[0].feeds == (1, 1, 1)
