@@ -52,11 +52,17 @@ def test_a_killed_helper_is_a_lost_device_and_the_next_context_has_another(host:
     host.release(MemObject=other, CommandQueue=second, Context=again)
 
 
+LARGE = 2 << 20
+"""Bytes of a transfer whose room is given back to the system at once."""
+
+
 def test_a_forked_child_has_lost_what_its_parent_keeps_and_can_begin_anew(
     host: Host, context: Handle, queue: Handle
 ) -> None:
     buffer, gate = host.buffer(context, 8, data=b"parents'"), host.make("clCreateUserEvent", context)
+    large, much = host.buffer(context, LARGE), os.urandom(LARGE)
     held = host.write(queue, buffer, b"later", after=[gate])
+    more = host.write(queue, large, much, after=[gate])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python's word on forks of processes with threads
         child = os.fork()
@@ -68,7 +74,8 @@ def test_a_forked_child_has_lost_what_its_parent_keeps_and_can_begin_anew(
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     host.call("clSetUserEventStatus", gate, 0)
     assert host.read(queue, buffer, 8) == b"laterts'"
-    host.release(Event=[held, gate], MemObject=buffer)
+    assert host.read(queue, large, LARGE) == much, "what the child gave up was its parent's, too"
+    host.release(Event=[held, more, gate], MemObject=[buffer, large])
 
 
 def as_child(host: Host, context: Handle, queue: Handle, buffer: Handle, held: Handle) -> bool:

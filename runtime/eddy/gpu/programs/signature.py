@@ -10,7 +10,7 @@ from typing import Literal
 
 from eddy.core.errors import CompilationFailed
 from eddy.gpu.programs.ir_types import layout, named_types
-from eddy.gpu.programs.layout import LINE_BYTES, MEETING_OUT, STACK_BYTES
+from eddy.gpu.programs.layout import LINE_BYTES, MEETING_TURN, STACK_BYTES
 from eddy.gpu.programs.walk_stub import walk
 
 Space = Literal["value", "global", "constant", "local"]
@@ -327,9 +327,10 @@ def _items_of(kernel: Kernel) -> str:
         return read + walk(call, kernel.ids, kernel.one_way)
     ids = "".join(f"eddy_first_id[{k}] = EDDY_LANE(START_{k}) + EDDY_LOCAL_{k}(EDDY_LOCAL()); " for k in range(3))
     if kernel.subgroups:
-        # A lane is among those that meet from here to there.
+        # A lane is among those that meet from here to there; then it waits for the others' end of this turn.
         begin, end = (
-            f'__asm__ volatile("sw %0, %1(tp)" : : "r"({value}), "i"(EDDY_CTX_MEETING)); ' for value in (0, MEETING_OUT)
+            f'__asm__ volatile("sw %0, %1(tp)" : : "r"({value}), "i"(EDDY_CTX_MEETING)); '
+            for value in (0, MEETING_TURN)
         )
         call = f"{begin}[[clang::always_inline]] {call} {end}"
     return f'{ids}{read}{call} __asm__ volatile("tail eddy_next");'

@@ -21,16 +21,21 @@ static struct block *used; // by offset
 static uint8_t *base;
 static int file = -1;
 
-/// A new arena, for a new helper; blocks of an old one are given back by the commands that took them.
-bool arena_make(void) {
+/// This process has none any more; others that have it keep what is in it.
+void arena_leave(void) {
     if (base) munmap(base, ARENA_BYTES);
     if (file >= 0) close(file);
-    base = NULL;
+    base = NULL, file = -1;
     while (used) {
         struct block *block = used;
         used = block->next;
         free(block);
     }
+}
+
+/// A new arena, for a new helper; blocks of an old one are given back by the commands that took them.
+bool arena_make(void) {
+    arena_leave();
     int made = (int)syscall(SYS_memfd_create, "eddy-opencl", 1u /* close on exec */);
     file = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 10); // above the numbers the helper gets it and the socket by
     if (made >= 0) close(made);

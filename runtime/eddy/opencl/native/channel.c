@@ -202,6 +202,7 @@ static void in_child(void) {
         channel.alive = false;
         channel.calls = NULL; // of threads that are not here
         close(channel.socket);
+        arena_leave(); // what is given back there is taken from the parent, too
         fail_all("this is a fork of the host it belongs to");
     }
     leave_callbacks(true);

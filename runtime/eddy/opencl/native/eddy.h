@@ -260,6 +260,7 @@ uint64_t next_id(void);
 
 // arena.c
 bool arena_make(void);
+void arena_leave(void);
 int arena_file(void);
 bool arena_take(size_t size, size_t *offset);
 void arena_give(size_t offset, size_t size);

@@ -71,7 +71,17 @@ def test_another_clock_is_the_same_without_the_download_and_a_load_brings_the_im
     with board.past_checks() as past:
         assert past.retime(0, 123e6) == 123e6
         assert [step for step in slot.log if step != "drained"] == [
-            *("fence", "quiesce", "break_streams", "stop_memory", "decouple", "hold_reset", "set_rate", "clear_fault", "release_reset"),
+            *(
+                "fence",
+                "quiesce",
+                "break_streams",
+                "stop_memory",
+                "decouple",
+                "hold_reset",
+                "set_rate",
+                "clear_fault",
+                "release_reset",
+            ),
             *("open_control", "identity", "set_windows", "open_memory", "unfence"),
         ]
         assert harness.next_event().kind is EventKind.CONFIGURED

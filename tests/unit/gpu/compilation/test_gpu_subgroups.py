@@ -197,6 +197,25 @@ def test_lanes_that_part_meet_those_of_their_branch(shape: ClusterShape, group: 
     np.testing.assert_array_equal(out, np.concatenate(wanted))
 
 
+@pytest.mark.parametrize("group", [8, 16, 32])
+@pytest.mark.parametrize("seed", range(3))
+def test_lanes_that_take_several_items_go_from_turn_to_turn_together(group: int, seed: int) -> None:
+    """A lane whose item ends early waits with its next one for the others, whose items take longer."""
+    source = compiled("""kernel void early(global int *out, global const int *in) {
+      size_t i = get_global_id(0); int y = 0;
+      if (in[i] < 2) { out[i] = -1; return; }
+      int here = sub_group_ballot(1).x;
+      for (int k = 0; k < in[i]; k++) y += in[(i + k) % 64] >> 8;
+      out[i] = here + y;
+    }""")
+    x = np.random.default_rng(seed).integers(0, 9, 64).astype("i4")
+    out = np.zeros(64, "i4")
+    launch(cluster(ClusterShape(1, 2, 4)), source, "early", (64,), [out, x], local_size=(group,))
+    stays = (x >= 2).reshape(-1, 4)
+    masks = np.repeat((stays << np.arange(4)).sum(1), 4)
+    np.testing.assert_array_equal(out, np.where(x >= 2, masks, -1))
+
+
 def test_a_size_that_the_source_requires_is_the_warps_or_refused() -> None:
     source = PLACES.replace("kernel", "__attribute__((intel_reqd_sub_group_size(16))) kernel", 1)
     out = np.zeros((16, 5), "u4")
