@@ -219,7 +219,7 @@ async def test_an_added_application_is_offered_and_survives_a_restart(start: Any
         shown = (await client.get("/v1/apps/invert_again")).json()
     assert shown == {**first.json()}
     assert shown["buffers"][0] == {
-        "name": "image", "role": "input", "bytes": 6, "dtype": "u1", "shape": [2, 3], "shipped": False
+        "name": "image", "role": "input", "bytes": 6, "dtype": "u1", "shape": [2, 3], "shipped": False, "picture": False
     }  # fmt: skip
 
 

@@ -310,6 +310,7 @@ class LeaseKeeper:
             self._change(live, state=LeaseState.ACTIVE, begins_unix_s=now_s, ends_unix_s=now_s + record.options.lasts_s)
             live.used_s = self.steady_s()
             live.wanted.update({slot: record.options.module for slot in record.slots if record.options.module})
+            self._prepare(live)
             self._due = True
         if record.state is LeaseState.CLOSING:
             return self._go_on_closing(live, machine)
@@ -475,9 +476,10 @@ class LeaseKeeper:
             live.used = {slot for slot in record.slots if slot in machine.state.pools[Pool.PIPELINE].slots}
             for slot in record.slots if record.state is LeaseState.ACTIVE and live.memory else ():
                 phase, module = state.slots[slot].phase, record.options.module
-                if phase is SlotPhase.IDLE and machine.slots[slot].module:
+                asked = slot in record.reloaded or machine.slots[slot].module == module
+                if phase is SlotPhase.IDLE and machine.slots[slot].module and asked:
                     self._hold(live, slot)  # it was loaded for the holder, and not opened any more
-                elif phase is SlotPhase.EMPTY and slot not in live.loading:
+                elif phase in (SlotPhase.EMPTY, SlotPhase.IDLE) and slot not in live.loading:
                     if slot in record.reloaded:  # what its holder asked for is not known any more
                         live.said[slot] = LOST
                     elif module:
