@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from eddy.core.errors import InvalidRequest
 
+from eddy_sim.importing.arrays import element_bits
 from eddy_sim.importing.design import TopPort
 from eddy_sim.importing.interfaces import AxiInterface, KernelPorts
 from eddy_sim.importing.registers import KernelRegister, RegisterBundle
@@ -114,9 +115,9 @@ class RunControl:
         """Where the kernel's own registers begin."""
         return max(BUNDLES_FROM, -(-(SCALARS_FROM + 4 * (self.scalar_words + self.result_words)) // 256) * 256)
 
-    def scalar_registers(self) -> Iterator[tuple[str, int, int, bool, int]]:
-        """The arguments of ports without an interface: name, offset, bits, whether it is a result, and of an array that
-        is a port an element, the bits that each element takes, else 0."""
+    def scalar_registers(self) -> Iterator[tuple[str, int, int, bool, int, str]]:
+        """The arguments of ports without an interface: name, offset, bits, whether it is a result, of an array that is
+        a port an element, the bits that each element takes, else 0, and its type in C where it is signed, else ""."""
         offset = SCALARS_FROM
         for ports in (self.scalars, tuple(port for port, _ in self.results)):
             arrays = {port.name: (name, each) for name, each in _port_arrays(ports).items() for port in each}
@@ -125,8 +126,9 @@ class RunControl:
                 name, elements = arrays.get(port.name, (port.name, (port,)))
                 bits, many = 32 * words_of(port), len(elements)
                 if name not in told:
-                    width = many * bits if many > 1 else port.width
-                    yield name, offset, width, port.output, bits if many > 1 else 0
+                    width, step = (many * bits, bits) if many > 1 else (held_bits(port), 0)
+                    kind = f"int{step or width}_t" if port.signed else ""
+                    yield name, offset, width, port.output, step, kind
                 told.add(name)
                 offset += 4 * words_of(port)
 
@@ -135,7 +137,7 @@ class RunControl:
         valid = {port.name: name for port, name in self.results}
         arrays = {**_port_arrays(self.scalars), **_port_arrays([port for port, _ in self.results])}
         notes = []
-        for name, *_, output, bits in self.scalar_registers():
+        for name, *_, output, bits, _ in self.scalar_registers():
             ports = f"ports {arrays[name][0].name} to {arrays[name][-1].name} are" if bits else ""
             if output:
                 said = valid[arrays[name][0].name if bits else name]
@@ -191,6 +193,11 @@ class RunControl:
 def words_of(port: TopPort) -> int:
     """Words of 32 bits that a port's value takes."""
     return -(-port.width // 32)
+
+
+def held_bits(port: TopPort) -> int:
+    """Bits of a port's value in its register: a signed one's sign fills what its element type has more."""
+    return element_bits(port.width) if port.signed and port.width <= 64 else port.width
 
 
 _ELEMENT = re.compile(r"(?P<stem>.*?\D)(?P<place>(?:_\d+)+)(?P<end>_V|_r)?")
@@ -509,7 +516,7 @@ def _scalars(run: RunControl) -> Iterator[str]:
     word = 0
     for port, valid in run.results:
         bits, net = 32 * words_of(port), f"{RESULT}{port.name}"
-        yield f"  logic [{port.width - 1}:0] {net};"
+        yield f"  logic{' signed' if port.signed else ''} [{port.width - 1}:0] {net};"
         if valid:
             yield f"  logic {net}_valid;"
         # What says nothing of itself holds at the end; of a kernel that says no end, at any time.
@@ -522,7 +529,10 @@ def _scalars(run: RunControl) -> Iterator[str]:
     if not words:
         yield "  logic unused_scalars;"
         yield "  assign unused_scalars = ^scalars;"
-    masks = [min(32, port.width - 32 * i) for port in run.scalars for i in range(words_of(port))]
+    # An array's register is as wide as all of its elements' words.
+    elements = {port for each in _port_arrays(run.scalars).values() for port in each}
+    widths = [(port, 32 * words_of(port) if port in elements else held_bits(port)) for port in run.scalars]
+    masks = [min(32, width - 32 * i) for port, width in widths for i in range(words_of(port))]
     kept = ", ".join(f"32'h{(1 << bits) - 1:08X}" for bits in reversed(masks))
     kept = f", .Kept({{{kept}}})" if words else ""
     yield f"  kernel_scalars #(.Words({words}), .Results({held}){kept}) u_scalars ("

@@ -51,6 +51,7 @@ class TopPort:
     name: str
     output: bool
     width: int
+    signed: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,13 +115,12 @@ def read_design(
     headers = _included(texts, sources)
     texts += [synthesised_text(path) for path in headers]
     _refuse_reaching(dict(zip((*ordered, *headers), texts, strict=True)))
-    named = {Path(name).name for text in texts for name in _DATA_NAME.findall(text)}
-    data = _data(sources, named)
+    data = _data(sources, dict(zip((*ordered, *headers), texts, strict=True)))
     _check_files((*headers, *data))
     return KernelDesign(
         chosen.definition.name,
         tuple(
-            TopPort(port.name, port.direction == ArgumentDirection.Out, int(port.type.bitWidth))
+            TopPort(port.name, port.direction == ArgumentDirection.Out, int(port.type.bitWidth), port.type.isSigned)
             for port in chosen.body.portList
             if isinstance(port, PortSymbol)
         ),
@@ -345,10 +345,37 @@ def _parts(top: InstanceSymbol) -> tuple[set[str], dict[str, int]]:
     return blocks, missing
 
 
-def _data(sources: KernelSources, named: set[str]) -> tuple[Path, ...]:
-    """The data files that sources name. Where several have one name, the first; they are copies of one another."""
+def _data(sources: KernelSources, texts: Mapping[Path, str]) -> tuple[Path, ...]:
+    """The data files that sources name: of several of one name that which is nearest to the source.
+
+    Raises:
+        InvalidRequest: Of those that are, or of what several sources mean by one name, the contents differ.
+    """
+    there: dict[str, list[Path]] = {}
+    for path in dict.fromkeys(sources.data):
+        there.setdefault(path.name, []).append(path)
     found: dict[str, Path] = {}
-    for path in sources.data:
-        if path.name in named:
-            found.setdefault(path.name, path)
-    return tuple(found.values())
+    for source, text in texts.items():
+        for name in dict.fromkeys(_DATA_NAME.findall(text)):
+            files = there.get(Path(name).name, [])
+            far = {path: _distance(source, name, path) for path in files}
+            near = [path for path in files if far[path] == min(far.values())]
+            for path in near:
+                kept = found.setdefault(path.name, path)
+                if kept != path and kept.read_bytes() != path.read_bytes():
+                    raise InvalidRequest(
+                        f"{source.name} reads {path.name}, and {kept} and {path} have that name and differ: take away"
+                        " the one that is not the kernel's, or rename one and what reads it",
+                        field="source",
+                    )
+    return tuple(found[name] for name in there if name in found)
+
+
+def _distance(source: Path, name: str, path: Path) -> tuple[int, int, bool]:
+    """How far a data file is from a source that names it: by the folders that the name has and the file has not, by how
+    far up they meet, and by whether it is below."""
+    said, place, home = Path(name).parts[::-1], path.resolve().parts[::-1], source.resolve().parent
+    alike = next((n for n, (one, other) in enumerate(zip(said, place, strict=False)) if one != other), len(said))
+    above = (home, *home.parents)
+    up = next(n for n, folder in enumerate(above) if path.resolve().is_relative_to(folder))
+    return -alike, up, path.resolve().parent != above[up]

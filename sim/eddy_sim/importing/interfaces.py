@@ -34,12 +34,18 @@ _STREAM = re.compile(
     r"(?P<prefix>.*?)_?t(?P<signal>data|valid|ready|keep|strb|last|id|dest|user)(?:_[io])?", re.IGNORECASE
 )
 _CLOCK = re.compile(r"(.*_)?(a?clk|clock)(_\w+|\d*)?|i_clk", re.IGNORECASE)
+_NO_CLOCK = re.compile(
+    r"(.*_)?(en|ena|enable|sel|select|gate|stop)\d*(_.*)?|"
+    r".*_(ce|mode|pol|polarity|value|valid|vld|req|ack|ok|done|ready|locked)(_.*)?",
+    re.IGNORECASE,
+)
+"""Names that are of something about a clock or a reset rather than of itself: `clk_sel`, `clock_enable`."""
 _RESET = re.compile(r"(.*_)?(a?re?se?tn?|arst|rst)(_\w+|n)?", re.IGNORECASE)
 _ACTIVE_LOW = re.compile(r".*(_n|_ni|_n_i|_nin|re?se?tn|_rstn|^rstn)(_\w+)?|.*_n(_i)?", re.IGNORECASE)
 _INTERRUPT = re.compile(r"(.*_)?(interrupt|irq|intr)(_[o\d]+|out)?", re.IGNORECASE)
 BLOCK_PORTS = ("ap_start", "ap_done", "ap_idle", "ap_ready", "ap_continue")
 """Block-level control as ports, which HLS gives a kernel without `s_axilite` of `return`."""
-_ONES = re.compile(r"ap_ce|ce|aclken|clk_en|.*_ap_(vld|ack)", re.IGNORECASE)
+_ONES = re.compile(r"ap_ce|ce|aclken|(ap_)?(clk|clock)_?(en|ena|enable)|.*_ap_(vld|ack)", re.IGNORECASE)
 """Enables, and handshakes of inputs and outputs that HLS gives a wire (`ap_vld`, `ap_hs`): tied to one."""
 _FIFO = {
     "dout": ("tdata", False), "empty_n": ("tvalid", False), "read": ("tready", True),
@@ -184,11 +190,12 @@ def group_ports(ports: Sequence[TopPort]) -> KernelPorts:
     blocks = _blocks(left)
     held = {port for block in blocks for side in block.sides for port in side.values()}
     others = [port for port in left if port not in held]
-    clocks = tuple(port for port in others if _is_input(port) and _CLOCK.fullmatch(port.name))
+    plain = [port for port in others if _is_input(port) and not _NO_CLOCK.fullmatch(port.name)]
+    clocks = tuple(port for port in plain if _CLOCK.fullmatch(port.name))
     resets = tuple(
         (port, bool(_ACTIVE_LOW.fullmatch(port.name)))
-        for port in others
-        if _is_input(port) and port not in clocks and _RESET.fullmatch(port.name)
+        for port in plain
+        if port not in clocks and _RESET.fullmatch(port.name)
     )
     interrupts = [port for port in others if port.output and port.width == 1 and _INTERRUPT.fullmatch(port.name)]
     block = {port.name: port for port in others if port.name in BLOCK_PORTS}

@@ -122,11 +122,11 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
         )
     name = _module_name(choices.name, design.top)
     placed, arrays = _place(ports.controls, bundles, arrays, run.bundles_from if run else 0)
-    types = read_types(sources.about)
+    types = read_types(sources.about, design.top)
     arguments = (*_arguments(placed, bundles, types), *_array_arguments(arrays, types))
     if run:
         scalars = (
-            KernelArgument(*each[:4], pointer=False if each[4] else None, element_bits=each[4])
+            KernelArgument(*each[:4], pointer=False if each[4] else None, element_bits=each[4], type=each[5])
             for each in run.scalar_registers()
         )
         arguments = (*scalars, *arguments)

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from eddy.core.errors import InvalidRequest
+
 _ENTRY = re.compile(r"^\W*0x([0-9a-fA-F]+)\s*:\s*(.+?)\s*$")
 _BITS = re.compile(r"^\W*bit\s+(\d+)(?:\s*~\s*(\d+))?\s*-\s*(\w+)(?:\[(\d+)(?::(\d+))?\])?\s*\(([^)]*)\)")
 _RANGE = re.compile(r"^\W*0x([0-9a-fA-F]+)\s*~\s*$")
@@ -134,52 +136,98 @@ def read_bundles(top: str, prefixes: Sequence[str], texts: Mapping[Path, str]) -
         top: Its name.
         prefixes: Of the interfaces that hold registers.
         texts: Sources and headers that may say something of them.
+
+    Raises:
+        InvalidRequest: Files that count alike say different registers.
     """
     found: dict[str, RegisterBundle] = {}
     read = {path: bundle for path, text in texts.items() if (bundle := read_bundle(text)) is not None}
     for prefix in prefixes:
         name = re.sub(r"^s_axi_?", "", prefix, flags=re.IGNORECASE).lower()
-        own = [
-            path
-            for path in read
-            if path.stem.lower().endswith(f"_{name}_s_axi") or path.stem.lower() == f"{name}_s_axi"
-        ]
+        stems = {path: path.stem.lower() for path in read}
+        own = [path for path, stem in stems.items() if stem == f"{top}_{name}_s_axi".lower()]
+        decoders = [path for path, stem in stems.items() if f"_{stem}".endswith(f"_{name}_s_axi")]
         headers = [path for path in read if path.name.endswith("_hw.h")]
-        if own or len(prefixes) == 1:
-            places = own or sorted(read, key=lambda path: (path not in headers, path.name))
-            if places:
-                found[prefix] = read[places[0]]
+        drivers = [path for path in headers if path.name.lower() == f"x{top}_hw.h".lower()]
+        others = [drivers, headers, [*read]] if len(prefixes) == 1 else []
+        places = next((each for each in (own, decoders, *others) if each), [])
+        if places:
+            telling = [path for path in places if read[path] != RegisterBundle()] or places
+            found[prefix] = _agreed(prefix, {path: read[path] for path in sorted(telling)})
     return found
 
 
-def read_types(paths: Iterable[Path]) -> dict[str, ArgumentType]:
-    """What a solution's data, or an RTL kernel's XML, says of the arguments' types."""
-    found: dict[str, ArgumentType] = {}
+def _agreed(prefix: str, read: Mapping[Path, RegisterBundle]) -> RegisterBundle:
+    """What files say that count alike.
+
+    Raises:
+        InvalidRequest: They say different things.
+    """
+    (first, bundle), *others = read.items()
+    for path, other in others:
+        if other != bundle:
+            raise InvalidRequest(
+                f"{first} and {path} say different registers of {prefix}, and nothing tells which is this kernel's:"
+                " take away the one that is not, or name the folder of the kernel's own solution",
+                field="source",
+            )
+    return bundle
+
+
+def read_types(paths: Iterable[Path], top: str) -> dict[str, ArgumentType]:
+    """What a solution's data, or an RTL kernel's XML, says of the types of a top's arguments.
+
+    What names this kernel comes first, then what names none. XML that names another counts where nothing names this
+    one: a kernel written by hand may be called otherwise than its top.
+
+    Raises:
+        InvalidRequest: Files that count alike say different things.
+    """
+    said: dict[Path, tuple[set[str], dict[str, ArgumentType]]] = {}
     for path in paths:
         if path.name == "kernel.xml":
-            found |= _of_xml(path)
+            said[path] = _of_xml(path)
         elif path.suffix == ".json":
-            found |= _of_json(path)
+            said[path] = _of_json(path)
+    own = [path for path, (names, _) in said.items() if top in names]
+    others = [path for path, (names, _) in said.items() if not names or (not own and path.suffix == ".xml")]
+    found: dict[str, ArgumentType] = {}
+    places: dict[str, Path] = {}
+    for path in others:
+        for name, each in said[path][1].items():
+            if found.setdefault(name, each) != each:
+                raise InvalidRequest(
+                    f"{places[name]} and {path} say different types of {name}, and nothing tells which is of {top}:"
+                    " take away the one that is not, or name the folder of the kernel's own solution",
+                    field="source",
+                )
+            places.setdefault(name, path)
+    for path in own:
+        found |= said[path][1]
     return found
 
 
-def _of_xml(path: Path) -> dict[str, ArgumentType]:
+def _of_xml(path: Path) -> tuple[set[str], dict[str, ArgumentType]]:
+    """The names that a file has for its kernel, and the types of the arguments."""
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError:
-        return {}
-    return {
+        return set(), {}
+    kernel = next(root.iter("kernel"), root)
+    return {kernel.get("name", "")} - {""}, {
         arg.get("name", ""): ArgumentType(arg.get("type", ""), arg.get("addressQualifier") == "1")
-        for arg in root.iter("arg")
+        for arg in kernel.iter("arg")
     }
 
 
-def _of_json(path: Path) -> dict[str, ArgumentType]:
+def _of_json(path: Path) -> tuple[set[str], dict[str, ArgumentType]]:
     try:
-        arguments = json.loads(path.read_text(encoding="utf-8")).get("Args", {})
-        return {name: _of_argument(each) for name, each in arguments.items()}
+        said = json.loads(path.read_text(encoding="utf-8"))
+        names = {str(said.get(key, "")) for key in ("Top", "RtlTop")} - {""}
+        names |= {f"{said.get('RtlPrefix', '')}{name}" for name in names}
+        return names, {name: _of_argument(each) for name, each in said.get("Args", {}).items()}
     except (ValueError, AttributeError, OSError):
-        return {}
+        return set(), {}
 
 
 def _of_argument(each: Mapping[str, Any]) -> ArgumentType:

@@ -44,8 +44,8 @@ class KernelSources:
         headers: What they may include.
         data: What they may fill memories from.
         vhdl: Sources in VHDL, which nothing here reads.
-        about: Files that say something of the kernel's interface.
-        scripts: Tcl that makes the vendor's IP, `*_ip.tcl`.
+        about: Files that say something of the kernel's interface; where there are exports of several, of its own alone.
+        scripts: Tcl that makes the vendor's IP, `*_ip.tcl`; likewise.
     """
 
     folder: Path
@@ -75,7 +75,8 @@ def find_sources(given: Path, top: str = "") -> KernelSources:
     folder = next((home / each for each in EXPORTED if (home / each).is_dir()), None) or _below(home, top) or home
     files = [given.resolve()] if given.is_file() else _files(folder)
     verilog = tuple(file for file in files if file.suffix in SOURCE_SUFFIXES)
-    vhdl = tuple(file for file in _files(home) if file.suffix in VHDL_SUFFIXES)
+    own = _own(home, folder)
+    vhdl = tuple(file for file in _files(own) if file.suffix in VHDL_SUFFIXES)
     if not verilog:
         raise InvalidRequest(_no_verilog(given, vhdl), field="source")
     pointers = [path.name for path in verilog if path.read_bytes()[: len(POINTER)] == POINTER]
@@ -92,8 +93,8 @@ def find_sources(given: Path, top: str = "") -> KernelSources:
         tuple(file for file in beside if file.suffix in HEADER_SUFFIXES),
         tuple(file for file in beside if file.suffix in DATA_SUFFIXES) + _data_elsewhere(home, folder),
         vhdl,
-        tuple(sorted(path for pattern in ABOUT for path in home.rglob(pattern))),
-        tuple(sorted(home.rglob("*_ip.tcl"))),
+        tuple(sorted(path for pattern in ABOUT for path in own.rglob(pattern))),
+        tuple(sorted(own.rglob("*_ip.tcl"))),
     )
 
 
@@ -144,6 +145,21 @@ def _below(home: Path, top: str) -> Path | None:
             f"{home} holds exports of {len(held)} kernels; say which with --top", field="top", allowed=held
         )
     return Path(min(named or found)[2])
+
+
+def _own(home: Path, folder: Path) -> Path:
+    """Where an export's descriptions are: in its solution, or with the only one in all of what was given."""
+    exports = {_solution(path) for each in EXPORTED for path in home.glob(f"**/{each}") if path.is_dir()}
+    own = _solution(folder)
+    return own if len(exports) > 1 and own.is_relative_to(home) else home
+
+
+def _solution(folder: Path) -> Path:
+    """The solution, or the IP, that an export is of."""
+    for each in sorted(EXPORTED, key=len, reverse=True):
+        if folder.as_posix().endswith(f"/{each}"):
+            return folder.parents[each.count("/")]
+    return folder
 
 
 def _export_tops(folder: Path) -> set[str]:

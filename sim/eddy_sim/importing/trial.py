@@ -57,6 +57,7 @@ class TrialRun:
         status: What the wrapper's status says.
         results: Values of its result registers.
         left: What it left at each argument's place, of those that it writes to.
+        found: What was there before.
         timed: Names of what measures time: results, and arguments at whose place such is written.
         watched: What the registers held at the end that the trial was told to look at besides.
     """
@@ -69,6 +70,7 @@ class TrialRun:
     status: int = 0
     results: dict[str, int] = field(default_factory=dict)
     left: dict[str, bytes] = field(default_factory=dict)
+    found: dict[str, bytes] = field(default_factory=dict)
     timed: set[str] = field(default_factory=set)
     watched: dict[str, int] = field(default_factory=dict)
 
@@ -138,10 +140,9 @@ class KernelTrial:
         self._see(port.trace().cycles, run)
         for name, touched in run.touched.items():
             if touched.written and run.ended:
-                first = self.place(name)
-                run.left[name] = b"".join(
-                    port.memory.word(first + at).to_bytes(8, "little") for at in range(0, touched.written, 8)
-                )
+                places = range(self.place(name), self.place(name) + touched.written, 8)
+                for memory, kept in ((port.memory, run.left), (Memory(seed, most), run.found)):
+                    kept[name] = b"".join(memory.word(place).to_bytes(8, "little") for place in places)
         return run
 
     def _carry_out(self, port: Port, run: TrialRun, cycles: int) -> None:
@@ -248,25 +249,40 @@ def find_run(trial: KernelTrial, pointers: Sequence[str], given: Mapping[str, in
         known.ports |= touched.ports
     if best.cycles <= CYCLES:
         slower = trial.run(pointers, best.values, cycles=8 * max(CYCLES, best.cycles), pause=0.5)
-        best.timed = _measured(trial.run(pointers, best.values), slower)
+        best.timed = measured(best, slower, other)
     return best
 
 
-def _measured(run: TrialRun, slower: TrialRun) -> set[str]:
+def measured(run: TrialRun, slower: TrialRun, other: TrialRun) -> set[str]:
     """What measures time: all that differs of a run with slower memory is words that are larger there, by no more than
-    it took longer. What differs otherwise is a fault, which the check finds."""
-    longer = slower.cycles - run.cycles
-    if not run.ended or not slower.ended or longer <= 0:
+    it took longer; and none follows from what the kernel is given: with other data each differs by no more than these
+    runs do in length, and the kernel does not read the buffer. What differs otherwise is a fault, which the check
+    finds."""
+    longer, apart = slower.cycles - run.cycles, abs(other.cycles - run.cycles)
+    if not (run.ended and slower.ended and other.ended) or longer <= 0:
         return set()
-    found = {name for name, value in run.results.items() if 0 < slower.results[name] - value <= longer}
-    for name, left in run.left.items():
-        pair = [np.frombuffer(each, "<u4").astype(np.int64) for each in (left, slower.left.get(name, left))]
-        if len(pair[0]) != len(pair[1]):
+    found = {
+        name
+        for name, value in run.results.items()
+        if 0 < slower.results[name] - value <= longer and abs(other.results[name] - value) <= apart
+    }
+    for name in run.left:
+        if run.touched[name].read or len({len(each.left.get(name, b"")) for each in (run, slower, other)}) > 1:
             continue
-        more = (pair[1] - pair[0])[pair[0] != pair[1]]
-        if len(more) and (more > 0).all() and (more <= longer).all():
+        usual, paused, changed = (_words(each, name, (run, slower, other)) for each in (run, slower, other))
+        more = (paused - usual)[paused != usual]
+        if len(more) and (more > 0).all() and (more <= longer).all() and (abs(changed - usual) <= apart).all():
             found.add(name)
     return found
+
+
+def _words(run: TrialRun, name: str, runs: Sequence[TrialRun]) -> Any:
+    """The words that a run left at an argument's place; zeros for the bytes that no run changed there."""
+    left = np.frombuffer(run.left[name], "u1")
+    changed = np.any(
+        [np.frombuffer(each.left[name], "u1") != np.frombuffer(each.found[name], "u1") for each in runs], 0
+    )
+    return np.where(changed, left, 0).astype("u1").view("<u4").astype(np.int64)
 
 
 def _endless(run: TrialRun, longest: int) -> str:

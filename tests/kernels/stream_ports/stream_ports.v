@@ -1,14 +1,16 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Takes 64 words of 32 bits and sends their running sums, each with the upper bits of `bias` added; started and ended by ports
 // (ap_ctrl_chain). In the shape of Vitis HLS output without an s_axilite interface: a start is held until ap_ready, done until
-// ap_continue. Two arrays have a port for each element (ap_none, ap_vld); what goes in comes out with its number in front.
+// ap_continue. Two arrays have a port for each element (ap_none, ap_vld); what goes in comes out with its number in front. `fall` is `lift`
+// with the other sign.
 `timescale 1 ns / 1 ps
 module stream_ports (
         ap_clk, ap_rst, ap_start, ap_done, ap_continue, ap_idle, ap_ready,
         in_r_TDATA, in_r_TVALID, in_r_TREADY,
         out_r_TDATA, out_r_TVALID, out_r_TREADY,
         tap_1_0, tap_0_1, bias, tap_0_0, tap_1_1,
-        last_0, last_1, last_1_ap_vld, last_2, last_3, last_0_ap_vld, last_2_ap_vld, last_3_ap_vld
+        last_0, last_1, last_1_ap_vld, last_2, last_3, last_0_ap_vld, last_2_ap_vld, last_3_ap_vld,
+        lift, fall
 );
 
 input   ap_clk;
@@ -26,6 +28,8 @@ output  out_r_TVALID;
 input   out_r_TREADY;
 input   [39:0] bias;
 input   [11:0] tap_0_0, tap_0_1, tap_1_0, tap_1_1;
+input   signed [11:0] lift;
+output  signed [11:0] fall;
 output  [15:0] last_0, last_1, last_2, last_3;
 output  last_0_ap_vld, last_1_ap_vld, last_2_ap_vld, last_3_ap_vld;
 
@@ -61,6 +65,7 @@ assign ap_ready = ap_CS_fsm == ap_ST_done;
 assign ap_idle = ap_CS_fsm == ap_ST_idle && !ap_start;
 assign in_r_TREADY = ap_CS_fsm == ap_ST_take;
 assign out_r_TDATA = sum + bias[39:8];
+assign fall = -lift;
 assign last_0 = {4'd0, tap_0_0};
 assign last_1 = {4'd1, tap_0_1};
 assign last_2 = {4'd2, tap_1_0};

@@ -17,7 +17,7 @@ from eddy_sim.importing.interfaces import group_ports
 from eddy_sim.importing.kernel import KernelChoices, import_kernel
 from eddy_sim.importing.overlay import read_overlay
 from eddy_sim.importing.package import dtype_of
-from eddy_sim.importing.registers import read_bundle, read_types
+from eddy_sim.importing.registers import read_bundle, read_bundles, read_types
 from eddy_sim.importing.sources import find_sources
 from eddy_sim.importing.vendor import float_text, read_float_part
 from eddy_sim.tools.products import ROOT
@@ -292,6 +292,69 @@ def test_parameters_of_the_top_are_set(tmp_path: Path) -> None:
             read_design(sources, None, {name: 40})
 
 
+def described(folder: Path, top: str, offset: str, kind: str) -> Path:
+    """A solution of a kernel, with what its driver and its data say."""
+    exported(folder / "syn/verilog", top)
+    driver = folder / f"impl/ip/drivers/{top}_v1_0/src/x{top}_hw.h"
+    driver.parent.mkdir(parents=True)
+    driver.write_text(COMMENTS.replace("0x10", offset))
+    data = {"Top": top, "Args": {"n": {"srcType": kind, "hwRefs": []}}}
+    (folder / f"{folder.name}_data.json").write_text(json.dumps(data))
+    (folder / f"syn/verilog/{top}_ip.tcl").write_text(f"create_ip -module_name {top}")
+    return driver
+
+
+def test_of_a_project_what_is_said_of_other_kernels_is_not_read(tmp_path: Path) -> None:
+    own = described(tmp_path / "b/solution1", "b", "0x10", "int")
+    other = described(tmp_path / "c/solution1", "c", "0x20", "float")
+    for folder in (tmp_path, tmp_path / "b", tmp_path / "b/solution1"):
+        found = find_sources(folder, "b")
+        home = (tmp_path / "b/solution1").resolve()
+        assert set(found.about) == {own.resolve(), home / "solution1_data.json"}
+        assert found.scripts == (home / "syn/verilog/b_ip.tcl",)
+        assert read_types(found.about, "b")["n"].type == "int"
+    # Of an archive, what lies beside its only export is of it.
+    (tmp_path / "b/kernel.xml").write_text('<root><kernel name="b"/></root>')
+    assert (tmp_path / "b/kernel.xml").resolve() in find_sources(tmp_path / "b").about
+    texts = {path: path.read_text() for path in (other, own)}
+    assert read_bundles("d", ["s_axi_control"], {tmp_path / "a_hw.h": "// 0x10 : a mark", own: texts[own]})[
+        "s_axi_control"
+    ].registers, "what tells of no register contradicts nothing"
+    for top, offset in (("b", 0x10), ("c", 0x20)):
+        assert read_bundles(top, ["s_axi_control"], texts)["s_axi_control"].registers[0].offset == offset
+    with pytest.raises(InvalidRequest, match="say different registers of s_axi_control"):
+        read_bundles("d", ["s_axi_control"], texts)
+    both = [tmp_path / f"{each}/solution1/solution1_data.json" for each in "cb"]
+    assert [read_types(both, top)["n"].type for top in "bc"] == ["int", "float"]
+    assert read_types(both, "d") == {}
+    for path in both:
+        path.write_text(path.read_text().replace("Top", "Was"))
+    with pytest.raises(InvalidRequest, match="say different types of n, and nothing tells which is of b"):
+        read_types(both, "b")
+
+
+def test_of_data_files_of_one_name_the_nearest_is_read_or_none(tmp_path: Path) -> None:
+    exported(tmp_path / "hdl/verilog", "b")
+    for folder, text in (("ip/b_0", "1\n"), ("ip/a_0", "1\n")):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "b_rom.dat").write_text(text)
+    assert len(read_design(find_sources(tmp_path, "b"), "b").data) == 1
+    (tmp_path / "ip/a_0/b_rom.dat").write_text("2\n")
+    with pytest.raises(InvalidRequest, match=r"b.v reads b_rom.dat, and .* have that name and differ"):
+        read_design(find_sources(tmp_path, "b"), "b")
+    source = tmp_path / "hdl/verilog/b.v"
+    text = source.read_text()
+    source.write_text(text.replace("./b_rom.dat", "../../ip/b_0/b_rom.dat"))
+    assert read_design(find_sources(tmp_path, "b"), "b").data == ((tmp_path / "ip/b_0/b_rom.dat").resolve(),)
+    source.write_text(text)
+    (tmp_path / "hdl/b_rom.dat").write_text("3\n")
+    assert read_design(find_sources(tmp_path, "b"), "b").data == ((tmp_path / "hdl/b_rom.dat").resolve(),)
+    # Two sources that each mean their own cannot both have it under one name.
+    source.write_text(text.replace("endmodule", 'initial $readmemh("a_0/b_rom.dat", rom);\nendmodule'))
+    with pytest.raises(InvalidRequest, match="rename one and what reads it"):
+        read_design(find_sources(tmp_path, "b"), "b")
+
+
 def port(name: str, width: int = 1) -> TopPort:
     return TopPort(name.lstrip(">"), name.startswith(">"), width)
 
@@ -334,6 +397,16 @@ def test_clocks_and_resets_are_told_by_names() -> None:
     assert [each.name for each in ports.outputs] == ["debug"]
 
 
+def test_what_is_said_about_a_clock_or_a_reset_is_neither() -> None:
+    untold = ["clk_sel", "en_clk", "clk_gate0", "reset_mode", "rst_done"]
+    ones = ["clk_en", "clock_enable", "aclken", "rst_ap_vld", "clk_ap_ack"]
+    ports = group_ports([port(name) for name in ("ap_clk", "clk_100", "ap_rst", *untold, *ones)])
+    assert [each.name for each in ports.clocks] == ["ap_clk", "clk_100"]
+    assert [each.name for each, _ in ports.resets] == ["ap_rst"]
+    assert [each.name for each in ports.ones] == ones
+    assert [each.name for each in ports.inputs] == untold
+
+
 def test_registers_are_read_from_comments_and_from_decoders() -> None:
     text = (TOTAL / "impl/ip/hdl/verilog/hls_total_control_s_axi.v").read_text()
     bundle = read_bundle(text)
@@ -372,7 +445,7 @@ def test_types_come_from_a_solutions_data_and_from_xml(tmp_path: Path) -> None:
     older = {"kinds": ["pointer"], "dataType": "unsigned", "dataWidth": "8", "interfaceRef": "m_axi_gmem"}
     older_scalar = {"dataType": "float", "dataWidth": "32", "interfaceRef": "s_axi_control"}
     (tmp_path / "o_data.json").write_text(json.dumps({"Args": {"z": {"type": older}, "k": {"type": older_scalar}}}))
-    types = read_types([tmp_path / "s_data.json", tmp_path / "kernel.xml", tmp_path / "o_data.json"])
+    types = read_types([tmp_path / "s_data.json", tmp_path / "kernel.xml", tmp_path / "o_data.json"], "k")
     assert {name: (each.type, each.pointer) for name, each in types.items()} == {
         "x": ("float*", True),
         "n": ("int", False),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from eddy_sim.importing.kernel import KernelChoices, import_kernel
 from eddy_sim.importing.package import ImportedKernel, package_texts
 from eddy_sim.importing.registers import KernelRegister, RegisterBundle
 from eddy_sim.importing.streams import cause_names, causes, name_streams
+from eddy_sim.importing.trial import Touched, TrialRun, measured
 from eddy_sim.modcheck import work
 from eddy_sim.modcheck.model import Model, ModuleInstance, build_checked
 from eddy_sim.modcheck.port import Memory, Port
@@ -91,7 +93,7 @@ def test_each_kind_of_control_is_planned() -> None:
     own = RegisterBundle([KernelRegister("n", 0x10, 32)], start=True, chain=True)
     by_own = planned(ports(*flow, *control), {"s_axi_c": own})
     assert (by_own.kind, by_own.pokes, by_own.chain, by_own.reset_at_start) == ("registers", True, True, False)
-    assert list(by_own.scalar_registers()) == [("gain", 0x300, 8, False, 0)]
+    assert list(by_own.scalar_registers()) == [("gain", 0x300, 8, False, 0, "")]
     by_ports = planned(ports(*flow, "ap_start", ">ap_done", ">ap_ready", "ap_continue"))
     assert (by_ports.kind, by_ports.ready, by_ports.goes_on) == ("ports", "ap_ready", "ap_continue")
     assert by_ports.reset_at_start
@@ -114,7 +116,7 @@ def test_ports_without_an_interface_are_arguments_and_results() -> None:
     assert needs_run(ports(*control), own, "")
     run = planned(ports(*control), own)
     assert list(run.scalar_registers()) == [
-        ("x", 0x300, 32, False, 0), ("y", 0x304, 40, True, 0), ("level", 0x30C, 3, True, 0)
+        ("x", 0x300, 32, False, 0, ""), ("y", 0x304, 40, True, 0, ""), ("level", 0x30C, 3, True, 0, "")
     ]  # fmt: skip
     assert [(port.name, valid) for port, valid in run.results] == [("y", "y_ap_vld"), ("level", "")]
     # An output that nobody needs is no reason to leave the kernel's own control.
@@ -213,6 +215,47 @@ GCD = {
 }
 
 
+def trial_run(cycles: int, *words: int, result: int = 0, seed: int = 1, reads: int = 0) -> TrialRun:
+    """A run that left these words, and one that nobody wrote, in `t`, and a result."""
+    left, rest = (b"".join(word.to_bytes(4, "little") for word in each) for each in (words, (0x1111 * seed,)))
+    run = TrialRun({}, ended=True, cycles=cycles, touched={"t": Touched(reads, 4 * len(words) + 4)})
+    run.left, run.found, run.results = {"t": left + rest}, {"t": b"\xff" * len(left) + rest}, {"r": result}
+    return run
+
+
+@pytest.mark.parametrize(
+    ("usual", "paused", "other", "timed"),
+    [
+        (
+            trial_run(100, 40, 7, result=90),
+            trial_run(200, 80, 7, result=190),
+            trial_run(100, 40, 7, result=90, seed=2),
+            "rt",
+        ),
+        (
+            trial_run(100, 40, 7, result=90),
+            trial_run(200, 80, 7, result=190),
+            trial_run(110, 49, 7, result=99, seed=2),
+            "rt",
+        ),
+        # It is faster with slower memory, and later by more than the run takes longer.
+        (trial_run(100, 40), trial_run(200, 39), trial_run(100, 40, seed=2), ""),
+        (trial_run(100, 40, result=1), trial_run(200, 141, result=102), trial_run(100, 40, result=1, seed=2), ""),
+        # What the kernel reads is no time, nor what follows from data, in a word that grows or in one that does not.
+        (trial_run(100, 40, reads=8), trial_run(200, 80), trial_run(100, 40, seed=2), ""),
+        (trial_run(100, 40, result=1), trial_run(200, 80, result=2), trial_run(100, 41, result=2, seed=2), ""),
+        (trial_run(100, 40, 7), trial_run(200, 80, 7), trial_run(100, 40, 8, seed=2), ""),
+        (trial_run(100, 40), trial_run(200, 80), trial_run(100, 40, 7, seed=2), ""),
+        (trial_run(100, 40), trial_run(200, 80), replace(trial_run(100, 40, seed=2), ended=False), ""),
+    ],
+    ids=["alike", "shorter with other data", "less", "more", "read", "data", "beside", "longer", "endless"],
+)
+def test_what_measures_time_grows_when_memory_pauses_and_follows_from_nothing_given(
+    usual: TrialRun, paused: TrialRun, other: TrialRun, timed: str
+) -> None:
+    assert measured(usual, paused, other) == set(timed)
+
+
 @pytest.mark.rtl
 def test_bits_of_registers_start_and_end_a_kernel(tmp_path: Path) -> None:
     kernel = import_kernel(KERNELS / "rtl_gcd", KernelChoices(**GCD, done="0x4.1:clear"))  # type: ignore[arg-type]
@@ -233,8 +276,8 @@ def test_a_bit_that_is_set_before_the_end_fails_the_check(tmp_path: Path) -> Non
 def test_ports_start_and_end_a_kernel_whose_length_the_trial_finds(tmp_path: Path) -> None:
     """What stands in registers for an input without an interface, of 40 bits, reaches it."""
     kernel = import_kernel(KERNELS / "stream_ports", KernelChoices(values={"in_bytes": 256}, stall_cycles=500))
-    given = {argument.name: (argument.bytes or argument.value) for argument in kernel.arguments}
-    assert given == {
+    sizes_found = {argument.name: (argument.bytes or argument.value) for argument in kernel.arguments}
+    assert sizes_found == {
         "in": 256,
         "in_bytes": 256,
         "out": 256,
@@ -242,29 +285,40 @@ def test_ports_start_and_end_a_kernel_whose_length_the_trial_finds(tmp_path: Pat
         "out_length": 0,
         "bias": 16,
         "tap": 16,
+        "lift": 16,
         "last": 0,
+        "fall": 0,
     }
+    signed = {each.name: (each.width, each.dtype) for each in kernel.arguments if each.name in ("lift", "fall")}
+    assert signed == {"lift": (16, "<i2"), "fall": (16, "<i2")}, "of 12 bits"
     arrays = {argument.name: argument.element_bits for argument in kernel.arguments if argument.element_bits}
     assert arrays == {"tap": 32, "last": 32}
     assert "ports tap_0_0 to tap_1_1 are an argument: it is given what stands in a register" in kernel.notes
     path = written(kernel, tmp_path)
     manifest = load_module_manifest(path)
     port = Port(ModuleInstance(Model(build_checked(path)[0])))
-    for bias in (0x12_3456_7800, 0x100):
+    for bias, lift in ((0x12_3456_7800, 5), (0x100, -5)):
         memory = Memory(3)
         memory.load(0x1000, b"".join(value.to_bytes(4, "little") for value in range(1, 65)))
         port.reset(8, memory)
         sizes = {"in_bytes": 256, "out_bytes": 256}
         taps = sum((0x111 * n + bias % 7) << 32 * n for n in range(4))
-        assert work.run(port, manifest, {"in": 0x1000, "out": 0x2000, "bias": bias, "tap": taps, **sizes}, 5000)
+        given = {"in": 0x1000, "out": 0x2000, "bias": bias, "tap": taps, "lift": lift & 0xFFFF, **sizes}
+        assert work.run(port, manifest, given, 5000)
+        (fall,) = (each for each in manifest.results() if each.name == "fall")
+        assert port.read(fall.offset) == -lift & 0xFFFF_FFFF
         (last,) = (each for each in manifest.results() if each.name == "last")
         left = [port.read(last.offset + 4 * n) for n in range(4)]
         assert left == [n << 12 | 0x111 * n + bias % 7 for n in range(4)]
         sums = [(n * (n + 1) // 2 + (bias >> 8)) & 0xFFFF_FFFF for n in range(1, 65)]
         got = [memory.word(0x2000 + 4 * n) >> 32 * (n % 2) & 0xFFFF_FFFF for n in range(64)]
         assert got == sums
+    for name, kept in (("tap", 0x89AB_CDEF), ("lift", 0xCDEF)):
+        (register,) = (each for each in manifest.inputs() if each.name == name)
+        port.write(register.offset, 0x89AB_CDEF)
+        assert port.read(register.offset) == kept, "as many bits as its manifest says"
     found = import_kernel(KERNELS / "stream_ports", KernelChoices(stall_cycles=500))
-    assert {argument.name: (argument.bytes or argument.value) for argument in found.arguments} == given
+    assert {argument.name: (argument.bytes or argument.value) for argument in found.arguments} == sizes_found
     with pytest.raises(InvalidRequest, match=r"untaken \(in\)"):
         import_kernel(KERNELS / "stream_ports", KernelChoices(values={"in_bytes": 512}, stall_cycles=500))
 
