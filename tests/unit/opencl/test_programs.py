@@ -139,19 +139,19 @@ def test_what_is_told_of_subgroups(host: Host, context: Handle, queue: Handle) -
     ask = host.extension("clGetKernelSubGroupInfoKHR")
     value, size = ctypes.c_size_t(), ctypes.c_size_t()
 
-    def told(name: str, *local: int, room: int = 8) -> int:
+    def query(name: str, *local: int, room: int = 8) -> int:
         local_size = sizes(*local) if local else None
         asked = ctypes.c_uint32(number(f"CL_KERNEL_{name}_KHR"))
         last = (ctypes.c_size_t(8 * len(local)), local_size, ctypes.c_size_t(room))
         return int(ask(kernel, host.device, asked, *last, ctypes.byref(value), ctypes.byref(size)))
 
-    assert told("MAX_SUB_GROUP_SIZE_FOR_NDRANGE", 1) == 0
+    assert query("MAX_SUB_GROUP_SIZE_FOR_NDRANGE", 1) == 0
     warp = value.value
     assert (seen, size.value) == (100 * warp + 1, 8)
-    assert told("SUB_GROUP_COUNT_FOR_NDRANGE", 3, 5 * warp) == 0
+    assert query("SUB_GROUP_COUNT_FOR_NDRANGE", 3, 5 * warp) == 0
     assert value.value == 15
     invalid = number("CL_INVALID_VALUE")
-    assert told("SUB_GROUP_COUNT_FOR_NDRANGE") == told("SUB_GROUP_COUNT_FOR_NDRANGE", 1, room=4) == invalid
+    assert query("SUB_GROUP_COUNT_FOR_NDRANGE") == query("SUB_GROUP_COUNT_FOR_NDRANGE", 1, room=4) == invalid
     assert ask(kernel, host.device, ctypes.c_uint32(1), ctypes.c_size_t(8), sizes(1), 0, None, None) == invalid
     host.release(Kernel=kernel, Program=program)
 

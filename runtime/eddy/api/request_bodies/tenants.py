@@ -79,7 +79,7 @@ class TenantSubmission(Request):
     )
 
     @property
-    def kept_attributes(self) -> dict[str, Any]:
+    def stored_attributes(self) -> dict[str, Any]:
         """The attributes, with what it is called."""
         return {**self.attributes, **({DISPLAY_NAME: self.display_name} if self.display_name else {})}
 

@@ -54,7 +54,7 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
     """Add a tenant; its key is in this answer and nowhere else."""
     key = new_key()
     tenant = TenantRecord(
-        body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.kept_attributes
+        body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.stored_attributes
     )
     with _adding:
         if _exists(context, body.id):
