@@ -250,10 +250,13 @@ class FakeSlot:
     def open_stream(self, end: StreamEnd) -> None:
         raise AssertionError(f"{end} where there are no streams")
 
-    def stream_trouble(self) -> str:
+    def stream_fault(self) -> Fault:
         raise AssertionError("nothing to ask where there are no streams")
 
-    def end_streams(self) -> None:
+    def stop_receiving(self) -> None:
+        raise AssertionError("nothing to end where there are no streams")
+
+    def end_sending(self) -> None:
         raise AssertionError("nothing to end where there are no streams")
 
     def break_streams(self) -> None:

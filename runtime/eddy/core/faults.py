@@ -35,6 +35,7 @@ OF_CAUSE: Mapping[str, Fault | None] = {
     "write-outside-window": Fault.FIREWALL_TRIP,
     "illegal-burst": Fault.FIREWALL_TRIP,
     "stopped": None,
+    "stream-lost": None,
     "board-restarted": None,
 }
 """What an item's cause is a fault of; None for none, and every other cause is `Fault.MODULE_FAULT`."""

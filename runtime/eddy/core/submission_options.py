@@ -22,7 +22,7 @@ NOT_ITS_FAULT = (
 others."""
 ITS_OWN = (
     *("time-limit", "read-outside-window", "write-outside-window", "illegal-burst", "write-stalled"),
-    *("response-stalled", "module-error", "illegal-instruction", "misaligned-access", "kernel-trap"),
+    *("response-stalled", "module-error", "stream-lost", "illegal-instruction", "misaligned-access", "kernel-trap"),
     "barrier-deadlock",
     "stack-overflow",
 )

@@ -24,6 +24,7 @@ EVENTS = (
     (JobEventKind.ITEM_FAILED, "write-outside-window", Fault.FIREWALL_TRIP),
     (JobEventKind.ITEM_FAILED, "module-error 3", Fault.MODULE_FAULT),
     (JobEventKind.ITEM_FAILED, "stopped", None),
+    (JobEventKind.ITEM_FAILED, "stream-lost the stream it reads ended early", None),
     (JobEventKind.CONFIGURATION_FAILED, "configuration-error", Fault.FAILED_LOAD),
     (JobEventKind.ITEM_DONE, "", None),
 )

@@ -20,11 +20,16 @@ from eddy.core.counters import MemoryUse
 _REGISTER_CAUSES = frozenset({Cause.CONTROL_TIMEOUT, Cause.CONTROL_REFUSED})
 """Faults of a register access: what the bank has as their address is an offset."""
 
-_STREAM_TROUBLES = {
-    "receive_refused": "it did not read its stream once, from the first byte on, in whole words",
-    "receive_lost": "the stream it reads was not written from the first byte on, in whole words, or ended early",
+_STREAM_FAULTS = {
+    "receive_refused": Fault(
+        Cause.MODULE_ERROR, "it did not read its stream once, from the first byte on, in whole words"
+    ),
+    "receive_lost": Fault(
+        Cause.STREAM_LOST, "the stream it reads was not written from the first byte on, in whole words, or ended early"
+    ),
 }
-"""Fields of STATE, and what they mean for people. What is wrong at the sender's end is seen at its reader's."""
+"""Fields of STATE, and what each says of the item; the first that is set counts. What is wrong at the sender's end is
+seen at its reader's."""
 
 
 def memory_bytes_per_cycle(profile: Profile) -> float:
@@ -96,17 +101,19 @@ class ControlBank:
         begin = self._streams.send if end.sends else self._streams.receive
         begin(self._index, end.slot, end.key, end.first_page, end.last_page)
 
-    def stream_trouble(self) -> str:
-        """What went wrong at the slot's ends since they were set; "" where nothing did."""
-        if self._streams is None:
-            return ""
-        state = self._streams.state(self._index)
-        return ", ".join(said for name, said in _STREAM_TROUBLES.items() if state[name])
+    def stream_fault(self) -> Fault:
+        """What went wrong at the slot's ends since they were set; `Cause.NONE` where nothing did."""
+        state = self._streams.state(self._index) if self._streams is not None else {}
+        return next((fault for name, fault in _STREAM_FAULTS.items() if state.get(name)), Fault(Cause.NONE))
 
-    def end_streams(self) -> None:
-        """The slot reads no stream any more, and has sent all it will."""
+    def stop_receiving(self) -> None:
+        """The slot reads no stream any more."""
         if self._streams is not None:
             self._streams.stop_receiving(self._index)
+
+    def end_sending(self) -> None:
+        """The slot has sent all it will."""
+        if self._streams is not None:
             self._streams.end_sending(self._index)
             self._sends = False
 

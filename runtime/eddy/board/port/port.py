@@ -57,6 +57,8 @@ class Cause(str, enum.Enum):
     MODULE_ERROR = "module-error"
     """The module says in its status register that it went wrong; or it says that it is done and its memory accesses go
     on; or it was not at rest before the start, and was not started; or a cluster does not stop when it is told to."""
+    STREAM_LOST = "stream-lost"
+    """What the item reads from another slot was not all sent: the item there failed, or did not write it in order."""
     ILLEGAL_INSTRUCTION = "illegal-instruction"
     """A kernel executed an instruction, or named a CSR, that the cluster does not have."""
     MISALIGNED_ACCESS = "misaligned-access"

@@ -176,12 +176,15 @@ class SlotControl(Protocol):
     def open_stream(self, end: StreamEnd) -> None:
         """Set an end; the slot's end of that kind before is gone."""
 
-    def stream_trouble(self) -> str:
-        """What went wrong at the slot's ends since they were set, for people; "" where nothing did. A module may pass
-        over the error that answers it."""
+    def stream_fault(self) -> Fault:
+        """What went wrong at the slot's ends since they were set; `Cause.NONE` where nothing did. A module may
+        pass over the error that answers it."""
 
-    def end_streams(self) -> None:
-        """The slot reads no stream any more, and has sent all it will: a reader gets what is left, then zeros."""
+    def stop_receiving(self) -> None:
+        """The slot reads no stream any more: what it still asks for is answered with an error."""
+
+    def end_sending(self) -> None:
+        """The slot has sent all it will, and has drained: a reader gets what is left, then zeros."""
 
     def break_streams(self) -> None:
         """Both ends are gone, with all that is under way, and whoever waits at the other end waits no more. What was

@@ -154,8 +154,9 @@ class HlsRunner:
             self._end(*self._explain(launch, fault, finished))
         elif late:
             self._end(Cause.MODULE_ERROR, f"the module reports done, but its {late}")
-        elif finished and self._parts.gate.stream_trouble:
-            self._end(Cause.MODULE_ERROR, f"the module reports done, but {self._parts.gate.stream_trouble}")
+        elif finished and self._parts.gate.stream_fault.cause is not Cause.NONE:
+            lost = self._parts.gate.stream_fault
+            self._end(lost.cause, f"the module reports done, but {lost.detail}")
         elif status:
             detail = f"the module's status register at {launch.status:#x} reads {status:#x}"
             named = [name for bit, name in enumerate(launch.causes) if status >> bit & 1]

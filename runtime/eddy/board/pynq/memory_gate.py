@@ -14,7 +14,7 @@ from typing import Protocol
 
 from eddy.board.port.clock import Clock
 from eddy.board.port.port import Access, Cause, Grant, Stream
-from eddy.board.pynq.fabric import NO_WINDOW, SlotControl, StreamEnd, Window
+from eddy.board.pynq.fabric import NO_WINDOW, Fault, SlotControl, StreamEnd, Window
 from eddy.core.errors import BoardFault, InvalidRequest
 from eddy.core.units import format_duration
 
@@ -94,7 +94,7 @@ class MemoryGate:
         self._table: tuple[Window, ...] | None = None
         self._revoked = False
         self._streams = False
-        self.stream_trouble = ""
+        self.stream_fault = Fault(Cause.NONE)
 
     def open(self, grants: Iterable[Grant], context: int = 0, place: int = 0, streams: Iterable[Stream] = ()) -> None:
         """Let a memory context reach what it is granted, one window a buffer from `place` on, and nothing else; what of
@@ -119,7 +119,7 @@ class MemoryGate:
         }
         self._open[context] = (loan, windows)
         self._program()
-        self.stream_trouble = ""
+        self.stream_fault = Fault(Cause.NONE)
         for stream in streams:
             # The buffer's number is never that of another's, so what has this key is of one job's item.
             key, sends = stream.buffer & 0xFFFF, rights[stream.buffer][1]
@@ -140,9 +140,9 @@ class MemoryGate:
         loan, _ = self._open.pop(context)
         self._owed.append(loan)
         if self._streams:
-            self.stream_trouble = self._control.stream_trouble()
-            self._control.end_streams()
-            self._streams = False
+            self.stream_fault = self._control.stream_fault()
+            # A read that waits for a word is answered; a write that waits for its reader goes there, and then the end.
+            self._control.stop_receiving()
         if self._open:
             # Requests of the others wait meanwhile: it takes what was admitted, at memory's own pace.
             self._program()
@@ -154,6 +154,9 @@ class MemoryGate:
             self._control.revoke()
             self._revoked = True
             self._prove(ITEM_DRAIN_BOUND_S)
+            if self._streams:
+                self._control.end_sending()
+                self._streams = False
 
     def close_all(self, bound_s: float) -> None:
         """The slot was closed by the swap: nothing is open any more, and the next module begins without windows.

@@ -31,7 +31,7 @@ NOT_THE_SLOT = frozenset(
         *(Cause.NONE, Cause.STOPPED, Cause.BOARD_RESTARTED, Cause.INTERNAL_ERROR),
         *(Cause.ILLEGAL_INSTRUCTION, Cause.MISALIGNED_ACCESS, Cause.KERNEL_TRAP, Cause.BARRIER_DEADLOCK),
         Cause.STACK_OVERFLOW,
-        *(Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW),
+        *(Cause.READ_OUTSIDE_WINDOW, Cause.WRITE_OUTSIDE_WINDOW, Cause.STREAM_LOST),
     }
 )
 """Causes that say nothing about the slot."""

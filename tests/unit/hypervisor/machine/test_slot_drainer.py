@@ -180,6 +180,7 @@ OTHER = Application("other", (TaskSpec(0, "t", "y", (), 1e-3, 1.0),), ())
         (Cause.TIME_LIMIT, [ONE] * 3 * MAX_FAULTS, -1, False),  # the module, or its data, is more likely at fault
         (Cause.CLOCK_LOST, [ONE] * MAX_FAULTS, -1, True),
         (Cause.READ_OUTSIDE_WINDOW, [ONE, OTHER] * MAX_FAULTS, -1, False),
+        (Cause.STREAM_LOST, [ONE, OTHER] * MAX_FAULTS, -1, False),  # the item in another slot failed
     ],
 )
 def test_items_that_fail_quarantine_a_slot_only_where_it_is_the_suspect(
