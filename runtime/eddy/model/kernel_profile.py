@@ -20,8 +20,8 @@ from eddy.core.units import format_bytes
 ISSUE, EMPTY, DIVERGENCE, IDLE = "issue", "empty-lanes", "divergence", "idle-lanes"
 CAUSES = (ISSUE, DIVERGENCE, EMPTY, IDLE, "memory", "replay", "barrier", "unit", "fetch", "pipeline", "other")
 """What becomes of a core's cycle, in the order in which it is shown. `idle-lanes` is divergence and empty lanes in one
-where the launch's shape is not known; `replay` is an instruction that found the data cache or a unit busy, and is issued
-again; `other` is a core's start, and its stores on their way at the end."""
+where the launch's shape is not known; `replay` is an instruction that found the data cache or a unit busy, and is
+issued again; `other` is a core's start, and its stores on their way at the end."""
 _STALLS = {
     **{"stall_memory": "memory", "stall_barrier": "barrier", "stall_unit": "unit", "stall_fetch": "fetch"},
     **{"stall_pipeline": "pipeline", "replays": "replay"},
@@ -191,8 +191,8 @@ def _replay(work: KernelTotals, _: ClusterBounds, __: Roofline) -> str:
     loads, rows = counted.other("loads"), counted.other("data_hits")
     if loads and rows > CROWDED * loads:
         return (
-            f"instructions were issued again, as the data cache was busy: a load of a warp took {rows / loads:.1f} reads"
-            " of it. Let neighbouring work-items read neighbouring words."
+            "instructions were issued again, as the data cache was busy: a load of a warp took"
+            f" {rows / loads:.1f} reads of it. Let neighbouring work-items read neighbouring words."
         )
     return "instructions were issued again, as the data cache or a slow unit was busy."
 

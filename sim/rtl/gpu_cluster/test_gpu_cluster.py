@@ -137,8 +137,8 @@ def test_counters_are_consistent_while_running_and_start_from_zero() -> None:
 
 @pytest.mark.parametrize("stride", [1, 16])
 def test_every_cycle_of_a_core_is_counted_once(stride: int) -> None:
-    """Issues, waits by cause and replays are all there is, but for the start and the last stores: also where the lanes of
-    a load are in rows of their own, and the cache is busy."""
+    """Issues, waits by cause and replays are all there is, but for the start and the last stores: also where the lanes
+    of a load are in rows of their own, and the cache is busy."""
     elf = c_program(
         f"""void kernel(u32 hart) {{
   u32 sum = 0;
