@@ -694,8 +694,8 @@ class KernelProfileShown(TypedDict):
     """Cycles in which cores had it; null where nothing was counted."""
     causes: dict[str, float] | None
     """Cycles by what became of them: `issue` (as if all lanes were at work), `divergence`, `empty-lanes`
-    (`idle-lanes` for both, where the shape is not known), `memory`, `barrier`, `unit`, `fetch`, `pipeline`,
-    `other`; they add up to `cycles`. Null where nothing was counted."""
+    (`idle-lanes` for both, where the shape is not known), `memory`, `replay`, `barrier`, `unit`, `fetch`,
+    `pipeline`, `other`; they add up to `cycles`. Null where nothing was counted."""
     roofline: RooflineShown | None
     """Null where nothing was counted."""
     advice: list[str]

@@ -18,15 +18,18 @@ from eddy.core.profiles import ClusterBounds, KernelTotals, LaunchShape
 from eddy.core.units import format_bytes
 
 ISSUE, EMPTY, DIVERGENCE, IDLE = "issue", "empty-lanes", "divergence", "idle-lanes"
-CAUSES = (ISSUE, DIVERGENCE, EMPTY, IDLE, "memory", "barrier", "unit", "fetch", "pipeline", "other")
+CAUSES = (ISSUE, DIVERGENCE, EMPTY, IDLE, "memory", "replay", "barrier", "unit", "fetch", "pipeline", "other")
 """What becomes of a core's cycle, in the order in which it is shown. `idle-lanes` is divergence and empty lanes in one
-where the launch's shape is not known; `other` is a core's start, and its stores on their way at the end."""
+where the launch's shape is not known; `replay` is an instruction that found the data cache or a unit busy, and is
+issued again; `other` is a core's start, and its stores on their way at the end."""
 _STALLS = {
     **{"stall_memory": "memory", "stall_barrier": "barrier", "stall_unit": "unit", "stall_fetch": "fetch"},
-    **{"stall_pipeline": "pipeline"},
+    **{"stall_pipeline": "pipeline", "replays": "replay"},
 }
 LARGE, SOME = 0.25, 0.1
 """Parts of a kernel's cycles from which a cause is the first thing to look at, and from which it is worth a word."""
+CROWDED = 1.5
+"""Reads of the data cache a load of a warp, from which its lanes count as spread."""
 NEAR = 0.7
 """Part of a bound from which a kernel counts as bound by it."""
 
@@ -182,6 +185,18 @@ def _memory(work: KernelTotals, bounds: ClusterBounds, roofline: Roofline) -> st
     return f"every warp waited for memory.{_few_warps(work, bounds) or ' Copy what is used often to local memory.'}"
 
 
+def _replay(work: KernelTotals, _: ClusterBounds, __: Roofline) -> str:
+    counted = work.counters
+    assert counted is not None, "it has parts"
+    loads, rows = counted.other("loads"), counted.other("data_hits")
+    if loads and rows > CROWDED * loads:
+        return (
+            "instructions were issued again, as the data cache was busy: a load of a warp took"
+            f" {rows / loads:.1f} reads of it. Let neighbouring work-items read neighbouring words."
+        )
+    return "instructions were issued again, as the data cache or a slow unit was busy."
+
+
 def _barrier(work: KernelTotals, _: ClusterBounds, __: Roofline) -> str:
     return (
         "warps waited for others at a barrier: give work-items between two barriers equal work, or use smaller groups."
@@ -206,5 +221,5 @@ def _pipeline(work: KernelTotals, bounds: ClusterBounds, _: Roofline) -> str:
 
 _SENTENCES = {
     **{EMPTY: _empty, DIVERGENCE: _divergence, "memory": _memory, "barrier": _barrier, "unit": _unit, "fetch": _fetch},
-    "pipeline": _pipeline,
+    **{"pipeline": _pipeline, "replay": _replay},
 }

@@ -25,11 +25,15 @@ class Activity:
         cycle_thread: Of each core, CYCLE_THREAD_X for X = 1 .. lanes ([000] Table 4.1).
         time: What the kernel took, in any unit: seconds, or clock cycles.
         overhead: The part of it in which no core ran: starting and clearing, which more PEs do not shorten.
+        waiting: Share of the cores' cycles that waited for memory, or found a data cache busy.
+        port_time: What the memory port needed for the lines that were read, in the same unit as `time`.
     """
 
     cycle_thread: tuple[tuple[int, ...], ...]
     time: float = 0.0
     overhead: float = 0.0
+    waiting: float = 0.0
+    port_time: float = 0.0
 
     def __post_init__(self) -> None:
         widths = {len(core) for core in self.cycle_thread}
@@ -89,6 +93,13 @@ class Activity:
         """Time on a cluster of another shape, the law applied to cores and to lanes, each with its own F."""
         scaled = predict(self.time - self.overhead, self.core_fraction, self.cores, cores)
         return self.overhead + predict(scaled, self.lane_fraction, self.lanes, lanes)
+
+    def predict_with_memory(self, cores: int, lanes: int) -> float:
+        """As `predict`, but cores wait for memory as long with more lanes, and the port takes what it took: the law
+        with the share of memory in it."""
+        alone = predict(self.time - self.overhead, self.core_fraction, self.cores, cores)
+        computed = predict((1.0 - self.waiting) * alone, self.lane_fraction, self.lanes, lanes)
+        return self.overhead + max(computed + self.waiting * alone, min(self.port_time, self.time - self.overhead))
 
     @property
     def single_time(self) -> float:
@@ -211,3 +222,7 @@ class JobProfile:
         for few cores (which more lanes still help).
         """
         return sum(kernel.predict(cores, lanes) for kernel in self.kernels)
+
+    def predict_with_memory(self, cores: int, lanes: int) -> float:
+        """Time of the job on a cluster of another shape, kernel by kernel, what waits for memory apart."""
+        return sum(kernel.predict_with_memory(cores, lanes) for kernel in self.kernels)

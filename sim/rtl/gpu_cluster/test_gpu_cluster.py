@@ -135,6 +135,34 @@ def test_counters_are_consistent_while_running_and_start_from_zero() -> None:
     assert cluster.counters()["instructions"] == 2 * final["instructions"], "counters kept on request"
 
 
+@pytest.mark.parametrize("stride", [1, 16])
+def test_every_cycle_of_a_core_is_counted_once(stride: int) -> None:
+    """Issues, waits by cause and replays are all there is, but for the start and the last stores: also where the lanes
+    of a load are in rows of their own, and the cache is busy."""
+    elf = c_program(
+        f"""void kernel(u32 hart) {{
+  u32 sum = 0;
+  const volatile u32 *from = (const volatile u32 *){A:#x}u + hart * {stride};
+  for (u32 i = 0; i < 60; i++) {{
+    u32 a = from[0], b = from[1], c = from[2], d = from[3];
+    sum += a ^ b ^ c ^ d;
+  }}
+  ((volatile u32 *){OUT:#x}u)[hart] = sum;
+}}"""
+    )
+    cluster = SimulatedCluster(ONE, trace=True)
+    cluster.load(elf)
+    cluster.start(elf.entry)
+    assert cluster.run(100_000) is Stop.IDLE
+    counted = cluster.counters()
+    causes = [name for name in counted if name.startswith("stall_")]
+    known = counted["total_active_cycles"] + counted["replays"] + sum(counted[name] for name in causes)
+    assert 0 <= counted["cycles"] - known < 100
+    assert counted["cycles"] > 1000
+    if stride > 1:
+        assert counted["replays"] > counted["cycles"] / 10
+
+
 def test_a_kernel_leaves_nothing_behind() -> None:
     dirty = "".join(f"li x{k}, -1\nfmv.w.x f{k}, x{k}\n" for k in range(1, 32))
     dirty += "csrw mtvec, x1\ncsrw mepc, x1\nli a0, 0xffff0000\nsw x1, 64(a0)\nfence\n" + END

@@ -19,6 +19,8 @@ from eddy.model.parallel_fraction import Activity, JobProfile, published_fractio
 CONFIGURATIONS: tuple[tuple[int, int], ...] = ((4, 4), (4, 8), (8, 4), (8, 8))
 """Cores and threads of [000] 5.2.1. The thesis does not say how many warps; ours have four."""
 WARPS = 4
+LINE_CYCLES = 8
+"""Cycles in which the port, of 8 bytes a cycle, brings a line of 64."""
 MEMORY_BOUND = 0.1
 """A workload counts as memory-bound where the share of cycles its cores wait for memory grows by more than this from
 the smallest cluster to the largest: the port, which all PEs share, carries no more. (Waiting for a core's own local
@@ -122,7 +124,10 @@ def _activity(done: LaunchResult) -> Activity:
     """A launch's counters; what no core's own count of cycles covers is overhead."""
     running = max(core.cycles for core in done.counters)
     overhead = done.cycles - running if running else 0
-    return Activity(tuple(core.cycle_thread for core in done.counters), done.cycles, overhead)
+    waited = sum(core.other("stall_memory") + core.other("replays") for core in done.counters)
+    waiting = waited / max(1, sum(core.cycles for core in done.counters))
+    port_cycles = sum(core.other("line_reads") for core in done.counters) * LINE_CYCLES
+    return Activity(tuple(core.cycle_thread for core in done.counters), done.cycles, overhead, waiting, port_cycles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,8 @@ class Prediction:
         error: Relative, of that prediction.
         cycles_by_level: The same with an F for cores and one for lanes.
         error_by_level: Relative, of that.
+        cycles_with_memory: The same with what waits for memory apart.
+        error_with_memory: Relative, of that.
         memory_bound: Whether the workload counts as such.
     """
 
@@ -143,6 +150,8 @@ class Prediction:
     error: float
     cycles_by_level: float
     error_by_level: float
+    cycles_with_memory: float
+    error_with_memory: float
     memory_bound: bool
 
 
@@ -155,7 +164,8 @@ def predictions(points: Sequence[Point]) -> list[Prediction]:
         for point in own:
             cycles = base.profile.predict(point.elements)
             by_level = base.profile.predict_shape(point.cores, point.threads)
-            errors = (cycles / point.profile.time - 1, by_level / point.profile.time - 1)
+            with_memory = base.profile.predict_with_memory(point.cores, point.threads)
+            foretold = [(each, each / point.profile.time - 1) for each in (cycles, by_level, with_memory)]
             bound = largest.waiting - base.waiting > MEMORY_BOUND
-            found.append(Prediction(point, cycles, errors[0], by_level, errors[1], bound))
+            found.append(Prediction(point, *foretold[0], *foretold[1], *foretold[2], memory_bound=bound))
     return found

@@ -18,7 +18,7 @@ FULL = LaunchShape((1024,), (8,), 1.0, 4)
 def counters(issued: tuple[int, ...], **others: int) -> CoreCounters:
     """Of a core that issued so often with 1, 2, ... lanes, and stalled as said; 10 cycles more are start and end."""
     total, others = sum(issued), {"stall_memory": 0, **others}
-    stalls = sum(count for name, count in others.items() if name.startswith("stall"))
+    stalls = sum(count for name, count in others.items() if name.startswith(("stall", "replay")))
     return CoreCounters(total + stalls + 10, total, total, issued, tuple(others.items()))
 
 
@@ -29,7 +29,7 @@ def work(counted: CoreCounters | None, shape: LaunchShape | None = FULL) -> Kern
 
 def test_cycles_by_cause_add_up_and_idle_lanes_are_split_by_what_the_range_leaves_empty() -> None:
     draw = random.Random(5)
-    names = ("stall_memory", "stall_barrier", "stall_unit", "stall_fetch", "stall_pipeline")
+    names = ("stall_memory", "stall_barrier", "stall_unit", "stall_fetch", "stall_pipeline", "replays")
     for _ in range(200):
         issued = tuple(draw.randrange(1000) for _ in range(8))
         counted = counters(issued, **{name: draw.randrange(1000) for name in names})
@@ -89,6 +89,8 @@ def test_the_roofline_is_the_lower_of_what_cores_issue_and_what_memory_gives() -
         (counters((0,) * 7 + (50,), stall_unit=50), FULL, "reciprocal"),
         (counters((0,) * 7 + (50,), stall_fetch=50), FULL, "instruction cache"),
         (counters((0,) * 7 + (50,), stall_pipeline=50), FULL, "side by side"),
+        (counters((0,) * 7 + (50,), replays=50, loads=10, data_hits=27), FULL, "2.7 reads .* neighbouring words"),
+        (counters((0,) * 7 + (50,), replays=50, loads=10, data_hits=10), FULL, "slow unit was busy"),
     ],
 )
 def test_the_largest_loss_is_told_first_with_its_facts(counted: CoreCounters, shape: LaunchShape, said: str) -> None:

@@ -64,8 +64,8 @@ class KernelProfileShown(Answer):
     cycles: int | None = Field(description="Cycles in which cores had it; null where nothing was counted.")
     causes: dict[str, float] | None = Field(
         description="Cycles by what became of them: `issue` (as if all lanes were at work), `divergence`, "
-        "`empty-lanes` (`idle-lanes` for both, where the shape is not known), `memory`, `barrier`, `unit`, "
-        "`fetch`, `pipeline`, `other`; they add up to `cycles`. Null where nothing was counted."
+        "`empty-lanes` (`idle-lanes` for both, where the shape is not known), `memory`, `replay`, `barrier`, "
+        "`unit`, `fetch`, `pipeline`, `other`; they add up to `cycles`. Null where nothing was counted."
     )
     roofline: RooflineShown | None = Field(description="Null where nothing was counted.")
     advice: list[str] = Field(description="What would help, the largest loss first; for people.")

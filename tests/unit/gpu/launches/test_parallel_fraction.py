@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from eddy.model.parallel_fraction import (
     Activity,
@@ -134,6 +136,24 @@ def test_cores_and_lanes_multiply_to_the_speedup(activity: Activity) -> None:
     by_lanes = speedup(min(1.0, activity.lane_fraction), activity.lanes) if activity.lanes > 1 else 1.0
     assert by_cores * by_lanes == pytest.approx(activity.speedup)
     assert activity.predict(activity.cores, activity.lanes) == pytest.approx(activity.time)
+
+
+@given(activities(), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.integers(1, 4), st.integers(1, 4))
+def test_what_waits_for_memory_gains_from_cores_alone_and_the_port_from_nothing(
+    activity: Activity, waiting: float, port: float, cores: int, lanes: int
+) -> None:
+    there = (cores * activity.cores, lanes * activity.lanes)
+    assert activity.predict_with_memory(*there) == pytest.approx(activity.predict(*there))
+    waits = replace(activity, waiting=waiting)
+    between = (activity.predict(*there), activity.predict(there[0], activity.lanes))
+    assert min(between) * (1 - 1e-9) <= waits.predict_with_memory(*there) <= max(between) * (1 + 1e-9)
+    assert waits.predict_with_memory(there[0], activity.lanes) == pytest.approx(between[1])
+    busy = replace(waits, port_time=port * activity.time)
+    assert busy.predict_with_memory(*there) == pytest.approx(
+        max(waits.predict_with_memory(*there), port * activity.time)
+    )
+    all_of_it = replace(activity, waiting=1.0, port_time=2 * activity.time)
+    assert all_of_it.predict_with_memory(*there) == pytest.approx(activity.time), "never more than it took"
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(2, 8), st.integers(2, 16))
