@@ -38,16 +38,18 @@ EDDY_FN uint eddy_first(uint lanes) { uint at = 0; for (; !(lanes >> at & 1); at
 EDDY_FN uint eddy_lanes(void) { return (2u << (get_sub_group_size() - 1)) - 1; }
 EDDY_FN uint eddy_before(void) { return (1u << get_sub_group_local_id()) - 1; }
 //@ eddy_meet
+// A number for the place, in the order of the source (work_items/meetings.py).
+uint eddy_place(void);
 // Waits for the other items of the subgroup and says which are here, a bit each. Where some cannot come, since they wait at
-// another place or have returned, those go on that wait at the first place of the program; so the others come
+// another place or have returned, those go on that wait at the first place; so the others come
 // behind the branch where they meet. A lane's word says where it waits, 0 while it runs (docs/decisions/work-groups-on-lanes.md).
 EDDY_FN uint eddy_meet(void) {
   const uint all = eddy_lanes();
   uint here;
-  __asm__ volatile("auipc t0, 0 # eddy-subgroup\n\tsw t0, %2(tp)\n\tli t1, -1\n"
+  __asm__ volatile("sw %3, %2(tp) # eddy-subgroup\n\tli t1, -1\n"
     "1:\t.insn r 0x0b, 3, 0, x0, t1, x0\n\tcsrr %0, 0xcc4\n\tbeq %0, %1, 2f\n\tcall eddy_lowest\n\t"
     "li t1, -1\n\tbne %0, a7, 1b\n2:\tsw x0, %2(tp)"
-    : "=&r"(here) : "r"(all), "i"(EDDY_CTX_MEETING) : "ra", "t0", "t1", "t2", "t3", "t4", "t5", "a7");
+    : "=&r"(here) : "r"(all), "i"(EDDY_CTX_MEETING), "r"(eddy_place()) : "ra", "t0", "t1", "t2", "t3", "t4", "t5", "a7");
   return here;
 }
 //@ eddy_vote

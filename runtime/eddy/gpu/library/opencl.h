@@ -36,6 +36,10 @@ EDDY_VECTORS(half)
 #endif
 
 #define cl_khr_subgroups 1
+#define cl_khr_subgroup_ballot 1
+#define cl_khr_subgroup_non_uniform_vote 1
+#define cl_khr_subgroup_shuffle 1
+#define cl_khr_subgroup_shuffle_relative 1
 
 #define EDDY_FN __attribute__((overloadable, always_inline, unused)) static inline
 
