@@ -6,7 +6,8 @@ branch goes before who waits behind it. In a loop that would be wrong by itself:
 one of the next round, and who leaves by a place of its own would wait there for those of later rounds. So items in a
 loop meet once more behind all of its text, in each round. Numbers are of the front end's text, in which blocks lie as
 in the source; whatever the optimizer makes of it, a place keeps its number. Functions with places get their first
-number as a parameter, and are put into the kernels that call them, so an instruction has one number.
+number as a parameter, and are put into the kernels that call them, so an instruction has one number. The other
+parameter says which lanes the subgroup has: the stub finds out, once an item.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from collections.abc import Mapping, Set
 from eddy.gpu.programs.ir_function import functions
 from eddy.gpu.programs.signature import BARRIER_MARK
 from eddy.gpu.work_items.item_parameter import STUB
-from eddy.gpu.work_items.rounds import CALL, with_rounds
+from eddy.gpu.work_items.rounds import CALL, MEET, with_rounds
 
 PLACE = "eddy_place"
 """What stands for a place's number in the library (builtins_subgroup.h)."""
-_NUMBER = "%eddy.place"
-"""A function's first number; no variable of a source has a dot in its name."""
+_LANES = "_ZL10eddy_lanesv"
+"""The library's function that says which lanes a subgroup has."""
+_NUMBER, _ALL = "%eddy.place", "%eddy.lanes"
+"""A function's parameters: its first number, and those lanes. No variable of a source has a dot in its name."""
 _DEFINED = re.compile(r"^define [^@\n]*@[\w.$]+\(")
 _NAMED = re.compile(r"@([\w.$]+)")
 _GROUP = re.compile(r"#(\d+)")
@@ -87,7 +90,7 @@ def _span(name: str, made: Mapping[str, str], spans: dict[str, int]) -> int:
 
 
 def _numbered(name: str, text: str, made: Mapping[str, str], spans: dict[str, int]) -> str:
-    """A function that hands numbers on to what it calls, in the order of its text; a stub begins with 1."""
+    """A function that hands numbers and lanes on to what it calls, in the order of its text; a stub begins with 1."""
     base, number = ("1" if name.startswith(STUB) else _NUMBER), 0
 
     def one(call: re.Match[str]) -> str:
@@ -99,20 +102,23 @@ def _numbered(name: str, text: str, made: Mapping[str, str], spans: dict[str, in
         number += _span(call[3], made, spans)
         if call[3] == PLACE:
             return f"{line}{call[1]}add i32 {own}, 0\n"
-        return f"{line}{call[1]}{_with(call[2] + call[4], len(call[2]), own)}\n"
+        lanes = "" if base == _NUMBER else f"  {_ALL} = call i32 @{_LANES}()\n"
+        return f"{lanes}{line}{call[1]}{_with(call[2] + call[4], len(call[2]), own)}\n"
 
     text = CALL.sub(one, text)
+    if name == MEET:
+        text = re.sub(rf"\bcall i32 @{_LANES}\(\).*", f"add i32 {_ALL}, 0", text)
     defined = _DEFINED.match(text)
     return _with(text, defined.end(), _NUMBER) if defined and base == _NUMBER else text
 
 
-def _with(text: str, begin: int, name: str) -> str:
-    """A text with one more parameter or argument, the last of the brackets that open before `begin`."""
+def _with(text: str, begin: int, number: str) -> str:
+    """A text with two more parameters or arguments, the last of the brackets that open before `begin`."""
     depth, at = 1, begin
     while depth:
         depth += {"(": 1, ")": -1}.get(text[at], 0)
         at += 1
-    return f"{text[: at - 1]}{', ' if text[begin : at - 1].strip() else ''}i32 {name}{text[at - 1 :]}"
+    return f"{text[: at - 1]}{', ' if text[begin : at - 1].strip() else ''}i32 {number}, i32 {_ALL}{text[at - 1 :]}"
 
 
 def _inlined(text: str, always: Set[str]) -> str:

@@ -15,7 +15,7 @@ from eddy.gpu.programs.ir_function import dominators
 
 CALL = re.compile(r"^(\s+(?:%[\w.\"$-]+ = )?)((?:tail |musttail |notail )?call [^@\n\"]*?@([\w.$]+)\()([^\n]*)\n", re.M)
 """A call of a function by its name, and which."""
-_MEET = "_ZL9eddy_meetv"
+MEET = "_ZL9eddy_meetv"
 """The library's function in which items meet."""
 _BLOCKS = re.compile(r"^(?=[\w.$-]+:)", re.M)
 _TARGET = re.compile(r"\blabel %([\w.$-]+)")
@@ -66,7 +66,7 @@ def with_rounds(text: str, places: Set[str], once: Set[str]) -> str:
         kept = [found for back in loop.backs for found in _LOOP.findall(blocks[back])]
         for back in loop.backs:
             blocks[back] = re.sub(rf"\blabel %{re.escape(first)}(?![\w.$-])", f"label %{label}", blocks[back])
-        meets = f"{label}:\n  %{label}.met = call i32 @{_MEET}()\n  br label %{first}{''.join(kept[:1])}\n\n"
+        meets = f"{label}:\n  %{label}.met = call i32 @{MEET}()\n  br label %{first}{''.join(kept[:1])}\n\n"
         behind[loop.end] = behind.get(loop.end, "") + meets
     blocks[-1] += "\n" * (len(blocks) in behind)
     return head + "".join(behind.get(k, "") + block for k, block in enumerate([*blocks, "}\n"]))
