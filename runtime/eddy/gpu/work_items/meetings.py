@@ -51,7 +51,7 @@ def with_meetings(ir: str) -> str:
     always = {number for number, words in _ATTRIBUTES.findall(ir) if "alwaysinline" in words}
     for name in places | waits:
         text = changed.get(name, texts[name])
-        ir = ir.replace(texts[name], text if name.startswith(STUB) else _inlined(text, always), 1)
+        ir = ir.replace(texts[name], _same_frames(text) if name.startswith(STUB) else _inlined(text, always), 1)
     return _NOT.sub(r"\1", ir)
 
 
@@ -119,6 +119,12 @@ def _with(text: str, begin: int, number: str) -> str:
         depth += {"(": 1, ")": -1}.get(text[at], 0)
         at += 1
     return f"{text[: at - 1]}{', ' if text[begin : at - 1].strip() else ''}i32 {number}, i32 {_ALL}{text[at - 1 :]}"
+
+
+def _same_frames(text: str) -> str:
+    """A stub whose frame lies as far from the stack's beginning in each item: others read it (builtins_group.h)."""
+    before, bracket, behind = text.partition("\n")[0].rpartition(")")
+    return f'{before}{bracket} "no-realign-stack"{behind}{text[len(before + bracket + behind) :]}'
 
 
 def _inlined(text: str, always: Set[str]) -> str:
