@@ -256,7 +256,7 @@ SPECIFICATION: dict[str, tuple[str, ...]] = {
         *("sub_group_barrier", "sub_group_all", "sub_group_any", "sub_group_broadcast"),
         *(f"sub_group_{what}_{of}" for what in ("reduce", "scan_inclusive", "scan_exclusive") for of in LANES),
     ),
-    "Subgroups that part, outside loops (`_ballot`, `_non_uniform_vote`, `_shuffle`, `_shuffle_relative`)": (
+    "Subgroups that part (`cl_khr_subgroup_ballot`, `_non_uniform_vote`, `_shuffle`, `_shuffle_relative`)": (
         *("sub_group_elect", "sub_group_non_uniform_all", "sub_group_non_uniform_any"),
         *("sub_group_non_uniform_all_equal", "sub_group_non_uniform_broadcast", "sub_group_broadcast_first"),
         *("sub_group_ballot", "sub_group_inverse_ballot", "sub_group_ballot_bit_extract"),

@@ -23,7 +23,8 @@ PRINTF_BYTES = 1 << 20
 EXTENSIONS = (
     "cl_khr_global_int32_base_atomics cl_khr_global_int32_extended_atomics cl_khr_local_int32_base_atomics "
     "cl_khr_local_int32_extended_atomics cl_khr_byte_addressable_store cl_khr_fp16 cl_khr_fp64 "
-    "cl_khr_integer_dot_product cl_khr_subgroups"
+    "cl_khr_integer_dot_product cl_khr_subgroups cl_khr_subgroup_ballot cl_khr_subgroup_non_uniform_vote "
+    "cl_khr_subgroup_shuffle cl_khr_subgroup_shuffle_relative"
 )
 _WIDTHS = {"CHAR": 1, "SHORT": 1, "INT": 1, "LONG": 1, "FLOAT": 1, "DOUBLE": 1, "HALF": 1}
 

@@ -41,7 +41,7 @@ from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loop
 from eddy.gpu.work_items.item_pairs import with_item_pairs
 from eddy.gpu.work_items.item_parameter import JOIN_STUB, LOOP_STUB, STUB, thread_item_id
 from eddy.gpu.work_items.local_placement import share_locals
-from eddy.gpu.work_items.meetings import with_meetings_inlined
+from eddy.gpu.work_items.meetings import with_meetings
 from eddy.host.files import translate_os_errors
 
 _log = logging.getLogger(__name__)
@@ -207,7 +207,7 @@ class Compiler:
         whole = self._step((*asked, "-w"), text + stubs(kernels).encode(), said).decode(errors="replace")
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
         meets = any(kernel.meets for kernel in kernels.values())
-        plain = fit_printf_arguments(with_fused_products(with_meetings_inlined(whole) if meets else whole))
+        plain = fit_printf_arguments(with_fused_products(with_meetings(whole) if meets else whole))
         looped = with_item_loops(plain, [name for name in waiting if not kernels[name].subgroups])
         along = [name for name, kernel in kernels.items() if kernel.iterates_items]
         paired = with_item_pairs(looped.ir, along, [name for name in along if not kernels[name].one_way])

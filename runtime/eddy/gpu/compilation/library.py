@@ -47,6 +47,7 @@ _CODE = (
     "work_items/loop_plan.py",
     "work_items/looped_kernel.py",
     "work_items/meetings.py",
+    "work_items/rounds.py",
     "work_items/neighbour_strides.py",
     "compilation/section_placement.py",
     "compilation/printf_arguments.py",

@@ -1,6 +1,6 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Images of one to three dimensions, layers of them, and buffers as images, in software. A section begins with the names it defines.
-//@ image1d_t image1d_buffer_t image1d_array_t image2d_t image2d_array_t image3d_t sampler_t eddy_image2d eddy_image3d eddy_sampler EDDY_OF_IMAGES
+//@ image1d_t image1d_buffer_t image1d_array_t image2d_t image2d_array_t image3d_t sampler_t eddy_image2d eddy_image3d eddy_sampler EDDY_OF_IMAGE EDDY_OF_IMAGES EDDY_OF_PLANES
 #define __read_only
 #define __write_only
 #define read_only

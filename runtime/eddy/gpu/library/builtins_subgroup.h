@@ -1,14 +1,12 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Subgroups (cl_khr_subgroups and what goes with it): the items that a warp does in one turn, whose lanes read each other's registers.
-//@ EDDY_WORDS EDDY_EACH_SCALAR EDDY_EACH_NUMBER
+//@ EDDY_WORDS EDDY_EACH_SCALAR
 #define EDDY_WORDS(M) M(char, uchar, char, 8, 1) M(uchar, uchar, char, 8, 0) M(short, ushort, short, 16, 1) \
   M(ushort, ushort, short, 16, 0) M(int, uint, int, 32, 1) M(uint, uint, int, 32, 0)
-// What every scalar type has, and what those of the first version have.
+// What every scalar type has.
 #define EDDY_EACH_SCALAR(M, ...) M(char, __VA_ARGS__) M(uchar, __VA_ARGS__) M(short, __VA_ARGS__) M(ushort, __VA_ARGS__) \
   M(int, __VA_ARGS__) M(uint, __VA_ARGS__) M(long, __VA_ARGS__) M(ulong, __VA_ARGS__) M(float, __VA_ARGS__) \
   EDDY_ALSO(M(double, __VA_ARGS__)) EDDY_HALF_ALSO(M(half, __VA_ARGS__))
-#define EDDY_EACH_NUMBER(M, ...) M(int, __VA_ARGS__) M(uint, __VA_ARGS__) M(long, __VA_ARGS__) M(ulong, __VA_ARGS__) \
-  M(float, __VA_ARGS__) EDDY_ALSO(M(double, __VA_ARGS__)) EDDY_HALF_ALSO(M(half, __VA_ARGS__))
 //@ get_max_sub_group_size
 EDDY_FN uint get_max_sub_group_size(void) { uint v; __asm__("csrr %0, 0xfc0" : "=r"(v)); return v; }
 //@ get_sub_group_local_id
@@ -38,16 +36,18 @@ EDDY_FN uint eddy_first(uint lanes) { uint at = 0; for (; !(lanes >> at & 1); at
 EDDY_FN uint eddy_lanes(void) { return (2u << (get_sub_group_size() - 1)) - 1; }
 EDDY_FN uint eddy_before(void) { return (1u << get_sub_group_local_id()) - 1; }
 //@ eddy_meet
+// A number for the place, in the order of the source (work_items/meetings.py).
+uint eddy_place(void);
 // Waits for the other items of the subgroup and says which are here, a bit each. Where some cannot come, since they wait at
-// another place or have returned, those go on that wait at the first place of the program; so the others come
+// another place or have returned, those go on that wait at the first place; so the others come
 // behind the branch where they meet. A lane's word says where it waits, 0 while it runs (docs/decisions/work-groups-on-lanes.md).
 EDDY_FN uint eddy_meet(void) {
   const uint all = eddy_lanes();
   uint here;
-  __asm__ volatile("auipc t0, 0 # eddy-subgroup\n\tsw t0, %2(tp)\n\tli t1, -1\n"
+  __asm__ volatile("sw %3, %2(tp) # eddy-subgroup\n\tli t1, -1\n"
     "1:\t.insn r 0x0b, 3, 0, x0, t1, x0\n\tcsrr %0, 0xcc4\n\tbeq %0, %1, 2f\n\tcall eddy_lowest\n\t"
     "li t1, -1\n\tbne %0, a7, 1b\n2:\tsw x0, %2(tp)"
-    : "=&r"(here) : "r"(all), "i"(EDDY_CTX_MEETING) : "ra", "t0", "t1", "t2", "t3", "t4", "t5", "a7");
+    : "=&r"(here) : "r"(all), "i"(EDDY_CTX_MEETING), "r"(eddy_place()) : "ra", "t0", "t1", "t2", "t3", "t4", "t5", "a7");
   return here;
 }
 //@ eddy_vote
@@ -160,9 +160,7 @@ EDDY_FN uint4 get_sub_group_lt_mask(void) { return (uint4)(eddy_before(), 0, 0, 
 EDDY_EACH_NUMBER(EDDY_LANES_ADD, )
 //@ sub_group_reduce_min sub_group_scan_inclusive_min sub_group_scan_exclusive_min
 #define EDDY_LANES_MIN(T, identity) EDDY_OVER_LANES(T, min, b < a ? b : a, identity)
-EDDY_LANES_MIN(int, INT_MAX) EDDY_LANES_MIN(uint, UINT_MAX) EDDY_LANES_MIN(long, LONG_MAX) EDDY_LANES_MIN(ulong, ULONG_MAX)
-EDDY_LANES_MIN(float, INFINITY) EDDY_ALSO(EDDY_LANES_MIN(double, INFINITY)) EDDY_HALF_ALSO(EDDY_LANES_MIN(half, INFINITY))
+EDDY_EACH_LEAST(EDDY_LANES_MIN)
 //@ sub_group_reduce_max sub_group_scan_inclusive_max sub_group_scan_exclusive_max
 #define EDDY_LANES_MAX(T, identity) EDDY_OVER_LANES(T, max, a < b ? b : a, identity)
-EDDY_LANES_MAX(int, INT_MIN) EDDY_LANES_MAX(uint, 0) EDDY_LANES_MAX(long, LONG_MIN) EDDY_LANES_MAX(ulong, 0)
-EDDY_LANES_MAX(float, -INFINITY) EDDY_ALSO(EDDY_LANES_MAX(double, -INFINITY)) EDDY_HALF_ALSO(EDDY_LANES_MAX(half, -INFINITY))
+EDDY_EACH_GREATEST(EDDY_LANES_MAX)

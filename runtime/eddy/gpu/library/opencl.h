@@ -36,6 +36,10 @@ EDDY_VECTORS(half)
 #endif
 
 #define cl_khr_subgroups 1
+#define cl_khr_subgroup_ballot 1
+#define cl_khr_subgroup_non_uniform_vote 1
+#define cl_khr_subgroup_shuffle 1
+#define cl_khr_subgroup_shuffle_relative 1
 
 #define EDDY_FN __attribute__((overloadable, always_inline, unused)) static inline
 
@@ -94,6 +98,7 @@ EDDY_FN void read_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 EDDY_FN void write_mem_fence(cl_mem_fence_flags flags) { mem_fence(flags); }
 
 #if __OPENCL_C_VERSION__ >= 200
+#define __opencl_c_work_group_collective_functions 1
 // Every memory is coherent within a cluster, so a scope changes nothing.
 typedef enum { memory_order_relaxed, memory_order_acquire = 2, memory_order_release, memory_order_acq_rel, memory_order_seq_cst } memory_order;
 typedef enum { memory_scope_work_item, memory_scope_work_group, memory_scope_device, memory_scope_all_svm_devices, memory_scope_sub_group } memory_scope;

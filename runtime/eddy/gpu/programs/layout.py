@@ -122,7 +122,7 @@ CONTEXT: tuple[str, ...] = (
     "round",  # of barriers, so far
     *("fiber", "first", "last"),  # rows of the running, first and last fiber
     *("fibers", "live"),  # of the lane, and those that have not returned
-    "meeting",  # where the lane waits for others of its warp: an address, MEETING_TURN or MEETING_OUT; 0 while it runs
+    "meeting",  # where the lane waits for others of its warp: a place's number, MEETING_TURN, MEETING_OUT; 0: it runs
 )
 """Fields of a lane's context; tp points to the lane's word in the first row."""
 CONTEXT_ALIASES = {
@@ -136,7 +136,7 @@ CONTEXT_WORDS = CONTEXT.index("fiber")
 SEVERAL_WORDS = CONTEXT.index("meeting")
 """Those of one with several that wait for each other; programs with subgroups have all."""
 MEETING_TURN, MEETING_OUT = -2, -1
-"""Waits to go on to its next item; waits for its whole work-group, or has returned. Behind every address."""
+"""Waits to go on to its next item; waits for its whole work-group, or has returned. Behind every place."""
 
 FIBER: tuple[str, ...] = ("resume", "stack", "local")
 """What every fiber keeps: where it goes on, its stack pointer, its packed local id; registers follow."""

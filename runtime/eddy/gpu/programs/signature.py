@@ -111,7 +111,8 @@ class Kernel:
         short: Whether it has no loops and not many instructions.
         one_way: Whether it has so many that its stub has it once, and goes across the first dimension alone.
         local_each: Whether each work-group has `__local` variables of its own, so that a core runs several groups.
-        subgroups: Whether work-items of a subgroup meet in it; then a lane's items are neighbours of the other lanes'.
+        subgroups: Whether work-items of a subgroup meet in it, or read each other's stacks; then a lane's items are
+            neighbours of the other lanes'.
         meets: Whether they do in it or another kernel of the program.
         subgroup_size: Items of a subgroup the source requires; 0 where it requires none.
     """

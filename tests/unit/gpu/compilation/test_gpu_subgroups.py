@@ -14,6 +14,7 @@ from eddy.gpu.launches.launch import launch
 from eddy.gpu.programs.shape import ClusterShape
 from eddy_sim.gpu.executors import IsaExecutor, RtlExecutor
 from unit.gpu_kit import SHAPES, build_quickly, cluster, compiled
+from unit.subgroup_programs import FORMS
 
 Ids = npt.NDArray[Any]
 WIDE = ClusterShape(1, 2, 16)
@@ -232,10 +233,11 @@ def test_the_cores_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(5).integers(0, 1 << 20, 24).astype("i4")
     found = []
     for executor in (IsaExecutor(shape), RtlExecutor(shape)):
-        parted, reads = np.zeros(24, "i4"), np.zeros((24, 9), "i4")
+        parted, reads, forms = np.zeros(24, "i4"), np.zeros((24, 9), "i4"), np.zeros((24, 8), "i4")
         launch(executor, compiled(PARTED, fpu=False), "parted", (24,), [parted, x, 19], local_size=(12,))
         launch(executor, compiled(READS, fpu=False), "reads", (24,), [reads, x, 1], local_size=(6,))
-        found.append((parted, reads))
+        launch(executor, compiled(FORMS, fpu=False), "forms", (24,), [forms, x % 4], local_size=(6,))
+        found.append((parted, reads, forms))
     np.testing.assert_array_equal(found[1][0], np.concatenate([parted_wanted(x, 19, p) for p in parts(24, 12, shape)]))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
