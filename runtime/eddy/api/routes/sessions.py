@@ -16,7 +16,7 @@ from eddy.api.answers.sessions import (
     session_answer,
 )
 from eddy.api.dependencies.audit import record_action
-from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.callers import Caller, Ctx, require_running
 from eddy.api.dependencies.context import Context
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.sessions import ProgramSubmission, SessionSubmission, parse_batch
@@ -42,7 +42,7 @@ _BODY = {"description": "A batch of commands as a frame.", "required": True, "co
 )
 async def open_session(body: SessionSubmission, context: Ctx, tenant: Caller) -> Session:
     """Memory on the board that stays until the session ends, and an ordered stream of commands on it."""
-    context.require_running()
+    require_running(context)
     if body.priority > tenant.quota.max_priority:
         message = f"Your highest priority is {tenant.quota.max_priority}."
         raise InvalidRequest(message, field="priority", allowed=tenant.quota.max_priority)
@@ -98,7 +98,7 @@ async def close_session(session: SessionId, context: Ctx, viewer: Caller) -> Ses
 )
 async def build_program(session: SessionId, body: ProgramSubmission, context: Ctx, tenant: Caller) -> ProgramAnswer:
     """Compile a source once; launches of the session name it. The same source again answers the same program."""
-    context.require_running()
+    require_running(context)
     found = context.hypervisor.sessions.get(session, tenant.id)
     return program_answer(await context.hypervisor.sessions.build(found, body.kernel_request()))
 
@@ -113,7 +113,7 @@ async def build_program(session: SessionId, body: ProgramSubmission, context: Ct
 )
 async def send_commands(session: SessionId, request: Request, context: Ctx, tenant: Caller) -> Response:
     """A frame is the length of its head (4 bytes, little endian), the head in JSON, then bytes. See the reference."""
-    context.require_running()
+    require_running(context)
     batch = parse_batch(await request.body())
     answer = await context.hypervisor.sessions.send(session, tenant.id, batch)
     return Response(batch_frame(answer), media_type=MEDIA_TYPE)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from eddy.hypervisor.jobs.job import BufferState, Job
-from eddy.hypervisor.slots.tenant_memory import arena_bytes
+from eddy.hypervisor.jobs.job_spec import arena_bytes
 
 Age = tuple[float, int]
 
