@@ -53,6 +53,11 @@ _cookie = APIKeyCookie(
 )
 
 
+def visible_tenant(viewer: TenantRecord) -> str | None:
+    """Of which tenant a viewer sees what there is; None for all of them."""
+    return None if viewer.admin else viewer.id
+
+
 SESSION = "/v1/session"
 """What a key that only reads may change: its own session."""
 

@@ -9,12 +9,12 @@ from functools import partial
 from fastapi import APIRouter
 
 from eddy.api.answers.profiles import KernelProfiles, profile_answer
-from eddy.api.dependencies.callers import Caller, Ctx, require_running
+from eddy.api.dependencies.callers import Caller, Ctx, require_running, visible_tenant
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import JobId, owner_of, read
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.strict_json import JsonRoute
-from eddy.api.routes.sessions import SessionId, seen_by
+from eddy.api.routes.sessions import SessionId
 from eddy.core.errors import InvalidRequest
 from eddy.core.profiles import KernelTotals, total
 from eddy.core.records import JobRecord
@@ -57,7 +57,7 @@ async def profile_job(job: JobId, context: Ctx, viewer: Caller) -> KernelProfile
 async def profile_session(session: SessionId, context: Ctx, viewer: Caller) -> KernelProfiles:
     """The same by kernel, of launches that ended since the server started; nothing of it is kept after the session."""
     require_running(context)
-    return _answer(context, context.hypervisor.sessions.get(session, seen_by(viewer)).work.copy().values())
+    return _answer(context, context.hypervisor.sessions.get(session, visible_tenant(viewer)).work.copy().values())
 
 
 def _answer(context: Context, work: Iterable[KernelTotals]) -> KernelProfiles:

@@ -16,14 +16,13 @@ from eddy.api.answers.sessions import (
     session_answer,
 )
 from eddy.api.dependencies.audit import record_action
-from eddy.api.dependencies.callers import Caller, Ctx, require_running
+from eddy.api.dependencies.callers import Caller, Ctx, require_running, visible_tenant
 from eddy.api.dependencies.context import Context
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.sessions import ProgramSubmission, SessionSubmission, parse_batch
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import InvalidRequest
 from eddy.core.frames import MEDIA_TYPE
-from eddy.core.tenants import TenantRecord
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
 SessionId = Annotated[str, Path(max_length=64, description="The session's name, as `POST /v1/sessions` answers it.")]
@@ -66,7 +65,7 @@ async def list_sessions(context: Ctx, viewer: Caller, tenant: _Whose = "") -> Se
 )
 async def show_session(session: SessionId, context: Ctx, viewer: Caller) -> Session:
     """What it holds and has done."""
-    context.store.sessions.get(session, seen_by(viewer))
+    context.store.sessions.get(session, visible_tenant(viewer))
     return _shown(context, session)
 
 
@@ -79,7 +78,7 @@ async def show_session(session: SessionId, context: Ctx, viewer: Caller) -> Sess
 )
 async def close_session(session: SessionId, context: Ctx, viewer: Caller) -> Session:
     """What runs of it is stopped, and its memory given back. Closing one that has ended changes nothing."""
-    record = context.store.sessions.get(session, seen_by(viewer))
+    record = context.store.sessions.get(session, visible_tenant(viewer))
     if not record.state.is_final:
         if record.tenant != viewer.id:
             record_action(context, viewer, "close-session", tenant=record.tenant, session=session)
@@ -117,11 +116,6 @@ async def send_commands(session: SessionId, request: Request, context: Ctx, tena
     batch = parse_batch(await request.body())
     answer = await context.hypervisor.sessions.send(session, tenant.id, batch)
     return Response(batch_frame(answer), media_type=MEDIA_TYPE)
-
-
-def seen_by(viewer: TenantRecord) -> str | None:
-    """Of whom a viewer sees sessions; None for everybody."""
-    return None if viewer.admin else viewer.id
 
 
 def _shown(context: Context, session: str) -> Session:
