@@ -12,13 +12,16 @@ from collections.abc import Callable
 from typing import Any
 
 from cocotb import handle
-from cocotb.types import Logic
+from cocotb.types import Logic, LogicArray, Range
 from cocotb.types._logic import _literal_repr
 
 LOGIC: dict[str, Logic] = {text: Logic(text) for text in ("0", "1", "X", "Z")}
 """Values of one bit by what the simulator says; there is one object of each."""
+_ranges: dict[int, Range] = {}
+"""Of so many bits; nothing changes one."""
 _PLAIN = (int, bool, str)
 _equals, _child, _set_bit = Logic.__eq__, handle.HierarchyObject.__getattr__, handle.LogicObject._set_value
+_number = LogicArray.__int__
 
 
 def equals(value: Logic, other: object) -> Any:
@@ -49,6 +52,28 @@ def write_bit(signal: Any, value: Any, action: Any) -> None:
         _set_bit(signal, value, action)
 
 
+def read_bits(value: str, warn_indexing: bool) -> LogicArray:
+    """`LogicArray._from_handle`."""
+    found = LogicArray.__new__(LogicArray)
+    found._value_as_array = found._value_as_int = None
+    found._value_as_str, found._warn_indexing = value, warn_indexing
+    size = len(value)
+    if size not in _ranges:
+        _ranges[size] = Range(size - 1, "downto", 0)
+    found._range = _ranges[size]
+    return found
+
+
+def number(value: LogicArray) -> int:
+    """`LogicArray.__int__`."""
+    if value._value_as_int is None and value._value_as_str:
+        try:
+            value._value_as_int = int(value._value_as_str, 2)
+        except ValueError:
+            return _number(value)
+    return _number(value) if value._value_as_int is None else value._value_as_int
+
+
 def write(_signal: Any, function: Callable[[int, Any], None], action: Any, value: Any) -> None:
     """`_schedule_write` of a simulator that is trusted with writes (COCOTB_TRUST_INERTIAL_WRITES)."""
     function(action._value_, value)
@@ -62,6 +87,8 @@ def shorten() -> None:
         (handle.HierarchyObject, "__getattr__", child),
         (handle.LogicObject, "get", read_bit),
         (handle.LogicObject, "_set_value", write_bit),
+        (LogicArray, "_from_handle", staticmethod(read_bits)),
+        (LogicArray, "__int__", number),
         (handle, "_schedule_write", write),
     ):
         setattr(place, name, shorter)

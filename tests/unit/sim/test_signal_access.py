@@ -7,7 +7,7 @@ import enum
 from typing import Any
 
 import pytest
-from cocotb.types import Bit, Logic
+from cocotb.types import Bit, Logic, LogicArray
 from eddy_sim.design import signal_access
 
 
@@ -56,6 +56,23 @@ def test_a_bit_is_read_as_it_is() -> None:
         assert signal_access.read_bit(Signal(text)) is Logic(text)
     for text in ("U", "-"):
         assert signal_access.read_bit(Signal(text)) == Logic(text)
+
+
+@pytest.mark.parametrize("text", ["0", "1", "0110", "LH1", "1" * 70])
+def test_bits_are_read_as_they_are(text: str) -> None:
+    found, wanted = signal_access.read_bits(text, False), LogicArray._from_handle(text, False)
+    assert (found, str(found), found.range, len(found)) == (wanted, text, wanted.range, len(text))
+    assert [signal_access.number(found), signal_access.number(found)] == [int(wanted)] * 2
+    found[0] = "X"
+    with pytest.raises(ValueError, match="non-0/1"):
+        signal_access.number(found)
+    assert str(signal_access.read_bits(text, False)) == text
+
+
+@pytest.mark.parametrize("text", ["X", "0Z1", "10U"])
+def test_what_is_no_number_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match="non-0/1"):
+        signal_access.number(signal_access.read_bits(text, False))
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (1, "1")])
