@@ -22,7 +22,7 @@ from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Image, Pool, SlotDescription
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.engine import Engine
-from eddy.hypervisor.slots.tenant_memory import arena_bytes
+from eddy.hypervisor.jobs.job_spec import arena_bytes
 from eddy.packages.modules import ArgumentRegister, ModuleKind, ModuleManifest, RegisterKind
 from eddy.store import Store
 from eddy_sim.design import bitfile

@@ -18,7 +18,7 @@ from eddy.board.model.model import ModelBoard, ModelFaults
 from eddy.board.model.model_images import model_images
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor import Hypervisor
-from eddy.hypervisor.slots.tenant_memory import arena_bytes
+from eddy.hypervisor.jobs.job_spec import arena_bytes
 from eddy.packages.catalogue import Catalogue, CatalogueInForce
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store

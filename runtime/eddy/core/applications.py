@@ -147,10 +147,6 @@ class Application:
         """Slots beyond which more bring little, for a batch: those of the largest known batch that is not larger."""
         return max(((known, goal) for known, goal in self.goals if known <= batch), default=(0, self.goal_slots))[1]
 
-    def expected_slot_s(self, batch: int) -> float:
-        """Slot-seconds a batch takes by its tasks' estimates, without loads."""
-        return batch * sum(task.estimate_s for task in self.tasks)
-
     def predecessors(self, task: int) -> tuple[int, ...]:
         """Ids of the tasks that must finish an item before `task` may start it."""
         return tuple(a for a, b in self.edges if b == task)

@@ -89,7 +89,7 @@ def parse_application(raw: Any) -> Application:
         InvalidRequest: A field is missing, unknown or wrong.
     """
     raw = fields.mapping(raw, "application")
-    fields.known(raw, FIELDS)
+    fields.check_names(raw, FIELDS)
     buffers = tuple(_buffer(str(n), b) for n, b in fields.mapping(raw.get("buffers"), "buffers").items())
     tasks = fields.sequence(raw.get("tasks"), "tasks")
     if not tasks:

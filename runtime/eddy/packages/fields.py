@@ -54,7 +54,7 @@ def read_yaml(path: Path) -> Any:
         raise InvalidRequest(f"{path} is not YAML: it is nested too deep", field="path") from error
 
 
-def known(raw: Mapping[str, Any], names: Iterable[str]) -> None:
+def check_names(raw: Mapping[str, Any], names: Iterable[str]) -> None:
     """Refuse a field that nobody knows."""
     allowed = list(names)
     for name in raw:

@@ -88,7 +88,7 @@ def read_stage(path: Path) -> Stage:
         message = f"module {manifest.module} does not say how its core is connected; give its manifest a `stream`"
         raise InvalidRequest(message, field="stream")
     stream = fields.mapping(raw["stream"], "stream")
-    fields.known(stream, ("cores", "legal", "in_words", "out_words", "wires"))
+    fields.check_names(stream, ("cores", "legal", "in_words", "out_words", "wires"))
     pointers = [r.access for r in manifest.registers if r.kind is RegisterKind.POINTER]
     if len(pointers) != 2:
         message = f"module {manifest.module} has {len(pointers)} pointers; a stage reads one buffer and writes one"
@@ -106,7 +106,7 @@ def read_stage(path: Path) -> Stage:
 def _core(raw: Any, number: int) -> Core:
     at = f"stream.cores[{number}]"
     raw = fields.mapping(raw, at)
-    fields.known(raw, ("core", "parameters", "ports"))
+    fields.check_names(raw, ("core", "parameters", "ports"))
     parameters, ports = (fields.mapping(raw.get(key, {}), f"{at}.{key}") for key in ("parameters", "ports"))
     return Core(str(raw["core"]), {k: str(v) for k, v in parameters.items()}, {k: str(v) for k, v in ports.items()})
 

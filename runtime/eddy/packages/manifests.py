@@ -114,7 +114,7 @@ def parse_module_manifest(raw: Mapping[str, Any], folder: Path) -> ModuleManifes
     Raises:
         InvalidRequest: A field is missing, unknown or wrong; `field` names it.
     """
-    fields.known(raw, FIELDS)
+    fields.check_names(raw, FIELDS)
     for name in ("module", "kind", "files", "register_map", "clk_hz"):
         if name not in raw:
             raise InvalidRequest(f"field {name} is missing", field=name)

@@ -159,6 +159,8 @@ class Modules:
         self.each = [Module() for _ in range(count)]
         self.held: list[dict[str, tuple[int, int] | None]] = [dict.fromkeys(("aw", "w", "ar")) for _ in range(count)]
         self.done: list[tuple[int, Module]] = []
+        self.words: dict[str, int] = {}
+        """What signals hold in this cycle, each read once: they are of all modules."""
 
     def drive(self, flow: Flow) -> None:
         dut, rng = self.dut, self.rng
@@ -178,6 +180,7 @@ class Modules:
 
     def sample(self) -> None:
         """Take what moves at the coming edge, and check that what is offered stays."""
+        self.words.clear()
         for i, module in enumerate(self.each):
             for name, parts in (
                 ("aw", ("addr", 16, "prot", 3)),
@@ -204,8 +207,13 @@ class Modules:
             assert getattr(module, name) is None, f"module {i}: {name} twice"
             setattr(module, name, seen)
 
+    def word(self, name: str) -> int:
+        if name not in self.words:
+            self.words[name] = int(getattr(self.dut, name).value)
+        return self.words[name]
+
     def bit(self, name: str, index: int) -> int:
-        return int(getattr(self.dut, name).value) >> index & 1
+        return self.word(name) >> index & 1
 
     def part(self, name: str, part: str, index: int, width: int) -> int:
-        return int(getattr(self.dut, f"m_{name}{part}_o").value) >> index * width & (1 << width) - 1
+        return self.word(f"m_{name}{part}_o") >> index * width & (1 << width) - 1

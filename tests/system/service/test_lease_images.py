@@ -152,15 +152,20 @@ def test_what_is_refused_says_why_and_leaves_the_slot_as_it_was(
 
 
 def test_images_that_fail_again_and_again_take_no_slot_from_jobs(
-    board: ModelBoard, clients: dict[str, Client], lease: Any, images: Made
+    server: Server, board: ModelBoard, clients: dict[str, Client], lease: Any, images: Made
 ) -> None:
     """Five failed loads in a row quarantine a slot; a holder whose images are bad must not bring that about."""
     ada, name, token, slot = clients["ada"], lease["lease"], lease["token"], lease["slots"][0]
-    files = images()
+    files, told = images(), list[str]()
+    leases: Any = server.context.hypervisor.leases
+    (live,) = [each for each in leases._keeper.live if each.record.id == name]
+    leases._keeper.follow(live.record.number, lambda: told.extend(live.said.values()))
     board.inject(ModelFaults({}, frozenset(range(10_000))))
     try:
         for _ in range(7):
+            told.clear()
             found = ada.load_own_image(name, token, files)
+            assert any(why in found["said"] for why in told), "who waits for it is told when it fails"
             assert (found["holds"], found["said"].partition(" ")[0]) == ({}, "slot")
             with pytest.raises(Conflict, match="closed"):
                 ada.access_registers(name, token, [(0, None)])

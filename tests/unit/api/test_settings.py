@@ -16,8 +16,8 @@ from eddy.api.http.connections import ConnectionLimits
 from eddy.cli.main import app
 from eddy.core.leases import LeaseRules
 from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.intake.intake import MAX_PART
 from eddy.hypervisor.intake.kernels import KernelLimits
-from eddy.hypervisor.slots.tenant_memory import MAX_PART
 from eddy.settings import SETTINGS, Setting, reference_rows
 from eddy.store.db.bounds import JobBounds
 

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from eddy.api.request_bodies import examples
-from eddy.api.request_bodies.base import Answer, shown
+from eddy.api.request_bodies.base import Answer, with_example
 from eddy.core.applications import Application
 from eddy.core.records import JobRequest
 from eddy.hypervisor.forecast.estimator import JobEstimate
@@ -45,7 +45,7 @@ class LoadAhead(Answer):
 class DryRun(Answer):
     """A submission that would be taken, and what it would cost. Nothing of it is kept."""
 
-    model_config = shown(examples.DRY_RUN)
+    model_config = with_example(examples.DRY_RUN)
 
     admitted: Literal[True] = Field(description="It would be taken; what would not is answered as a submission is.")
     application: str = Field(description="As submitted; empty for a kernel.")

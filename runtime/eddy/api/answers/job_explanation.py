@@ -9,7 +9,7 @@ from pydantic import Field
 
 from eddy.api.answers.estimates import ExpectedTimes, estimate_answer
 from eddy.api.request_bodies import examples
-from eddy.api.request_bodies.base import Answer, shown
+from eddy.api.request_bodies.base import Answer, with_example
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEvent, JobEventKind, JobRecord, WaitCause
 from eddy.core.slots import PreemptReason
@@ -86,7 +86,7 @@ class Change(Answer):
 class Explained(Answer):
     """A job explained."""
 
-    model_config = shown(examples.EXPLAINED)
+    model_config = with_example(examples.EXPLAINED)
 
     job: int = Field(description="Its number.")
     state: JobState = Field(description="Its state.")

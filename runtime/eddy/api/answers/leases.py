@@ -6,7 +6,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from eddy.api.request_bodies import examples
-from eddy.api.request_bodies.base import Answer, shown
+from eddy.api.request_bodies.base import Answer, with_example
 from eddy.core.leases import LeaseFigures, LeaseKind, LeaseState
 from eddy.core.tenants import TenantRecord
 from eddy.hypervisor.engine.lease_service import LeaseStatus
@@ -15,7 +15,7 @@ from eddy.hypervisor.engine.lease_service import LeaseStatus
 class Lease(Answer):
     """A lease."""
 
-    model_config = shown(examples.LEASE)
+    model_config = with_example(examples.LEASE)
 
     lease: str = Field(description="Its name.")
     tenant: str = Field(description="Whose it is.")
@@ -51,7 +51,7 @@ class Lease(Answer):
 class LeaseList(Answer):
     """Leases."""
 
-    model_config = shown({"leases": [examples.LEASE]})
+    model_config = with_example({"leases": [examples.LEASE]})
 
     leases: list[Lease] = Field(description="Oldest first.")
 
@@ -72,7 +72,7 @@ class LeaseSpan(Answer):
 class LeaseCalendar(Answer):
     """When slots are held."""
 
-    model_config = shown(
+    model_config = with_example(
         {
             "now_unix_s": 1795991880.0,
             "slots": [0, 1, 2, 3],
@@ -101,7 +101,7 @@ class LeaseCalendar(Answer):
 class RegisterValues(Answer):
     """What was read of registers."""
 
-    model_config = shown({"values": [4], "notice": ""})
+    model_config = with_example({"values": [4], "notice": ""})
 
     values: list[int] = Field(description="Of the reads, in order.")
     notice: str = Field(description="Why the lease ends earlier than asked; empty where it does not.")
@@ -110,7 +110,7 @@ class RegisterValues(Answer):
 class InterruptAnswer(Answer):
     """Whether an interrupt came."""
 
-    model_config = shown({"rang": True})
+    model_config = with_example({"rang": True})
 
     rang: bool = Field(description="Whether it came within the time.")
 

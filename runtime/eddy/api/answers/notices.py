@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from eddy.api.request_bodies import examples
-from eddy.api.request_bodies.base import Answer, shown
+from eddy.api.request_bodies.base import Answer, with_example
 from eddy.core.maintenance import MaintenanceWindow
 from eddy.core.notices import Delivery, Subscription
 
@@ -16,7 +16,7 @@ from eddy.core.notices import Delivery, Subscription
 class SubscriptionAnswer(Answer):
     """Who is told what, and where."""
 
-    model_config = shown({name: value for name, value in examples.SUBSCRIPTION.items() if name != "secret"})
+    model_config = with_example({name: value for name, value in examples.SUBSCRIPTION.items() if name != "secret"})
 
     id: str = Field(description="Its name.")
     tenant: str = Field(description="Whose it is.")
@@ -32,7 +32,7 @@ class SubscriptionAnswer(Answer):
 class SubscriptionMade(SubscriptionAnswer):
     """A subscription just made; a webhook's secret is shown this once."""
 
-    model_config = shown(examples.SUBSCRIPTION)
+    model_config = with_example(examples.SUBSCRIPTION)
 
     secret: str = Field(description="What webhooks are signed with (`whsec_...`); empty for mails.")
 
@@ -40,7 +40,7 @@ class SubscriptionMade(SubscriptionAnswer):
 class SubscriptionList(Answer):
     """Subscriptions, oldest first."""
 
-    model_config = shown(
+    model_config = with_example(
         {"subscriptions": [{name: value for name, value in examples.SUBSCRIPTION.items() if name != "secret"}]}
     )
 
@@ -50,7 +50,7 @@ class SubscriptionList(Answer):
 class DeliveryAnswer(Answer):
     """One message to one subscriber."""
 
-    model_config = shown(examples.DELIVERY)
+    model_config = with_example(examples.DELIVERY)
 
     id: str = Field(description="Its name; the same at every attempt.")
     kind: str = Field(description="What it tells.")
@@ -67,7 +67,7 @@ class DeliveryAnswer(Answer):
 class DeliveryList(Answer):
     """Messages to a subscriber."""
 
-    model_config = shown({"deliveries": [examples.DELIVERY]})
+    model_config = with_example({"deliveries": [examples.DELIVERY]})
 
     deliveries: list[DeliveryAnswer] = Field(description="Newest first.")
 
@@ -75,7 +75,7 @@ class DeliveryList(Answer):
 class WindowAnswer(Answer):
     """A maintenance window."""
 
-    model_config = shown(examples.WINDOW)
+    model_config = with_example(examples.WINDOW)
 
     id: str = Field(description="Its name.")
     title: str = Field(description="What is done.")
@@ -89,7 +89,7 @@ class WindowAnswer(Answer):
 class WindowList(Answer):
     """Maintenance windows."""
 
-    model_config = shown({"windows": [examples.WINDOW]})
+    model_config = with_example({"windows": [examples.WINDOW]})
 
     windows: list[WindowAnswer] = Field(description="Those to come first, by their beginnings.")
 

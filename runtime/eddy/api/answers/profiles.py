@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from eddy.api.request_bodies import examples
-from eddy.api.request_bodies.base import Answer, shown
+from eddy.api.request_bodies.base import Answer, with_example
 from eddy.model.kernel_profile import KernelProfile
 
 NO_LINES = "Source lines: cores count what they do by cause, not by instruction."
@@ -74,7 +74,7 @@ class KernelProfileShown(Answer):
 class KernelProfiles(Answer):
     """Where the cycles of a job, or of a session's launches, went."""
 
-    model_config = shown(examples.PROFILE)
+    model_config = with_example(examples.PROFILE)
 
     kernels: list[KernelProfileShown] = Field(description="The one that took most of cores first.")
     unknown: list[str] = Field(description="What cannot be known, and why; for people.")

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping
 from pydantic import Field
 
 from eddy.api.request_bodies import examples
-from eddy.api.request_bodies.base import Answer, shown
+from eddy.api.request_bodies.base import Answer, with_example
 from eddy.core.projects import Project
 
 
 class ProjectAnswer(Answer):
     """Tenants that share a part of the board."""
 
-    model_config = shown(examples.PROJECT)
+    model_config = with_example(examples.PROJECT)
 
     id: str = Field(description="Its name.")
     share: float = Field(description="Its weight among projects and tenants without one.")
@@ -32,7 +32,7 @@ class ProjectAnswer(Answer):
 class ProjectList(Answer):
     """Projects, by name."""
 
-    model_config = shown({"projects": [examples.PROJECT], "half_life_days": 7.0, "damaged": []})
+    model_config = with_example({"projects": [examples.PROJECT], "half_life_days": 7.0, "damaged": []})
 
     projects: list[ProjectAnswer] = Field(description="All of them.")
     half_life_days: float = Field(description="Wall days after which past use counts half; 0 where it does not count.")

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from eddy.api.answers.estimates import ExpectedTimes
 from eddy.api.request_bodies import examples
-from eddy.api.request_bodies.base import SHA256, Answer, shown
+from eddy.api.request_bodies.base import SHA256, Answer, with_example
 from eddy.api.request_bodies.options import with_options
 from eddy.core.applications import BufferRole
 from eddy.core.jobs import JobState
@@ -148,7 +148,7 @@ class JobSlowdown(Answer):
 class _Job(Answer):
     """A job and what happened to it; every time in board seconds unless it says `unix`."""
 
-    model_config = shown(examples.JOB)
+    model_config = with_example(examples.JOB)
 
     id: int = Field(description="Its number; a later job has a larger one.")
     tenant: str = Field(description="Whose it is.")
@@ -232,7 +232,7 @@ else:
 class JobPage(Answer):
     """A page of jobs, newest first."""
 
-    model_config = shown({"jobs": [examples.JOB], "next": None})
+    model_config = with_example({"jobs": [examples.JOB], "next": None})
 
     jobs: list[Job] = Field(description="Jobs, newest first.")
     next: str | None = Field(description="Cursor of the next page, or null on the last.")
@@ -244,7 +244,7 @@ class JobPage(Answer):
 class Blob(Answer):
     """A stored blob."""
 
-    model_config = shown(examples.BLOB)
+    model_config = with_example(examples.BLOB)
 
     sha256: str = Field(pattern=SHA256, description="sha256 of its bytes, which is its name.")
     bytes: int = Field(description="Its size.")
@@ -286,7 +286,7 @@ class Fused(Answer):
 class App(Answer):
     """An application: tasks, edges, buffers."""
 
-    model_config = shown(examples.APP)
+    model_config = with_example(examples.APP)
 
     name: str = Field(description="What a submission calls it.")
     max_batch: int = Field(description="Most items of a job.")
@@ -301,7 +301,7 @@ class App(Answer):
 class AppList(Answer):
     """Applications, by name."""
 
-    model_config = shown({"apps": [examples.APP]})
+    model_config = with_example({"apps": [examples.APP]})
 
     apps: list[App] = Field(description="Applications, by name.")
 
@@ -309,7 +309,7 @@ class AppList(Answer):
 class BlobPage(Answer):
     """Some of your blobs, in order of their hashes."""
 
-    model_config = shown({"blobs": [examples.BLOB], "next": None})
+    model_config = with_example({"blobs": [examples.BLOB], "next": None})
 
     blobs: list[Blob] = Field(description="Their names and sizes.")
     next: str | None = Field(description="Cursor of the page after this one; null for the last.")
@@ -321,7 +321,7 @@ class BlobPage(Answer):
 class Slot(Answer):
     """What a slot does now. What another tenant does in it does not show: `mine` is false and the names are null."""
 
-    model_config = shown(examples.SLOT)
+    model_config = with_example(examples.SLOT)
 
     slot: int = Field(description="Its index, from 0.")
     region: str = Field(description="Name of its partition.")
@@ -345,7 +345,7 @@ class Slot(Answer):
 class SlotList(Answer):
     """The slots of the board, by index."""
 
-    model_config = shown({"now_s": 0.0149, "computes": True, "slots": [examples.SLOT]})
+    model_config = with_example({"now_s": 0.0149, "computes": True, "slots": [examples.SLOT]})
 
     computes: bool = Field(
         description="Whether the board computes what jobs ask for; false where it models times alone (`--board model`) "
@@ -371,7 +371,7 @@ class TenantQuota(Answer):
 class Tenant(Answer):
     """A tenant, without its key."""
 
-    model_config = shown(examples.TENANT)
+    model_config = with_example(examples.TENANT)
 
     id: str = Field(description="Its name.")
     admin: bool = Field(description="Whether it may do what the operator may.")
@@ -384,7 +384,7 @@ class Tenant(Answer):
 class TenantWithKey(Tenant):
     """A tenant just created; the key is shown this once."""
 
-    model_config = shown({**examples.TENANT, "key": "eddy_..."})
+    model_config = with_example({**examples.TENANT, "key": "eddy_..."})
 
     key: str = Field(description="Its API key: in this answer, and nowhere else.")
 
@@ -392,7 +392,7 @@ class TenantWithKey(Tenant):
 class TenantLeaving(Answer):
     """A tenant that is being removed."""
 
-    model_config = shown({"id": "ada", "jobs": 2})
+    model_config = with_example({"id": "ada", "jobs": 2})
 
     id: str = Field(description="Its name. `GET /v1/admin/tenants/{tenant}` answers 404 once nothing of it is left.")
     jobs: int = Field(description="Jobs of it that have not ended, and are cancelled.")
@@ -401,7 +401,7 @@ class TenantLeaving(Answer):
 class PurgeAnswer(Answer):
     """What a purge removed."""
 
-    model_config = shown({"removed": 1204, "more": False})
+    model_config = with_example({"removed": 1204, "more": False})
 
     removed: int = Field(description="Jobs that are gone.")
     more: bool = Field(description="Whether time was up before all were looked at: ask again.")
@@ -410,7 +410,7 @@ class PurgeAnswer(Answer):
 class TenantList(Answer):
     """Tenants, by name."""
 
-    model_config = shown({"tenants": [examples.TENANT]})
+    model_config = with_example({"tenants": [examples.TENANT]})
 
     tenants: list[Tenant] = Field(description="Tenants, by name.")
     damaged: list[str] = Field(
@@ -421,7 +421,7 @@ class TenantList(Answer):
 class Key(Answer):
     """An API key, without the key itself."""
 
-    model_config = shown(examples.KEY)
+    model_config = with_example(examples.KEY)
 
     id: str = Field(description="Its name.")
     tenant: str = Field(description="Whose it is.")
@@ -436,7 +436,7 @@ class Key(Answer):
 class KeyMade(Key):
     """A key just made; it is shown this once."""
 
-    model_config = shown({**examples.KEY, "key": "eddy_..."})
+    model_config = with_example({**examples.KEY, "key": "eddy_..."})
 
     key: str = Field(description="The key: in this answer, and nowhere else.")
 
@@ -444,7 +444,7 @@ class KeyMade(Key):
 class KeyList(Answer):
     """Keys, oldest first."""
 
-    model_config = shown({"keys": [examples.KEY]})
+    model_config = with_example({"keys": [examples.KEY]})
 
     keys: list[Key] = Field(description="Also those that have ended.")
     damaged: list[str] = Field(
@@ -455,7 +455,7 @@ class KeyList(Answer):
 class Health(Answer):
     """Whether it runs, and whether it can serve."""
 
-    model_config = shown({"status": "ok", "detail": ""})
+    model_config = with_example({"status": "ok", "detail": ""})
 
     status: Literal["ok", "starting", "unavailable"] = Field(description="`ok` where it serves.")
     detail: str = Field(default="", description="Why it does not; empty where it does.")

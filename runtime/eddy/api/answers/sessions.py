@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from eddy.api.request_bodies import examples
-from eddy.api.request_bodies.base import Answer, shown
+from eddy.api.request_bodies.base import Answer, with_example
 from eddy.core.frames import pack_frame
 from eddy.core.sessions import OnPressure, SessionFigures, SessionRecord, SessionState
 from eddy.gpu.programs.signature import Argument, Kernel
@@ -31,7 +31,7 @@ class SessionCluster(Answer):
 class Session(Answer):
     """A session."""
 
-    model_config = shown(examples.SESSION)
+    model_config = with_example(examples.SESSION)
 
     session: str = Field(description="Its name, which is its token: who opened it finds it again by that.")
     tenant: str = Field(description="Whose it is.")
@@ -61,7 +61,7 @@ class Session(Answer):
 class SessionList(Answer):
     """Sessions."""
 
-    model_config = shown({"sessions": [examples.SESSION]})
+    model_config = with_example({"sessions": [examples.SESSION]})
 
     sessions: list[Session] = Field(description="Oldest first.")
 
@@ -88,7 +88,7 @@ class ProgramKernel(Answer):
 class ProgramAnswer(Answer):
     """A program of a session."""
 
-    model_config = shown(examples.PROGRAM)
+    model_config = with_example(examples.PROGRAM)
 
     program: str = Field(description="Names source and options: the same ones give the same program.")
     kernels: list[ProgramKernel] = Field(description="Its kernels.")

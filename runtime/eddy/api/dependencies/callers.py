@@ -16,7 +16,7 @@ from eddy.api.access.sessions import COOKIE, HEADER
 from eddy.api.dependencies.context import Context
 from eddy.api.http.current_request import caller_in_use, cookie_in_use, key_in_use
 from eddy.api.http.problems import Forbidden
-from eddy.core.errors import Conflict, NotFound, Unauthorized
+from eddy.core.errors import BoardUnreachable, Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope, TenantRecord
 
 
@@ -28,6 +28,20 @@ async def context_of(request: Request) -> Context:
 
 
 Ctx = Annotated[Context, Depends(context_of)]
+
+
+def require_running(context: Context) -> None:
+    """Refuse what could not be carried out.
+
+    Raises:
+        BoardUnreachable: The hypervisor has stopped, or has not reached its board yet.
+    """
+    if context.failure:
+        raise BoardUnreachable(context.unavailable)
+    if not (context.running and context.hypervisor.ready):
+        raise BoardUnreachable("The hypervisor is waiting for its board; try again in a moment.")
+
+
 _bearer = HTTPBearer(
     auto_error=False, scheme_name="api_key", description="A tenant's key, as `eddy tenant add` shows it."
 )
@@ -37,6 +51,11 @@ _cookie = APIKeyCookie(
     scheme_name="session",
     description="A browser's session, of `POST /v1/session`.",
 )
+
+
+def visible_tenant(viewer: TenantRecord) -> str | None:
+    """Of which tenant a viewer sees what there is; None for all of them."""
+    return None if viewer.admin else viewer.id
 
 
 SESSION = "/v1/session"

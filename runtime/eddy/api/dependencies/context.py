@@ -22,7 +22,6 @@ from eddy.api.http.connections import ConnectionLimits
 from eddy.api.http.current_request import caller_in_use
 from eddy.api.http.problems import KINDS
 from eddy.api.request_bodies.kinds import KindView
-from eddy.core.errors import BoardUnreachable
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.engine.event_fanout import EventFanout
 from eddy.notices.settings import NoticeSettings
@@ -102,17 +101,6 @@ class Context:
     failure: str = ""
     running: bool = False
     collected: tuple[int, int] = (0, 0)
-
-    def require_running(self) -> None:
-        """Refuse what could not be carried out.
-
-        Raises:
-            BoardUnreachable: The hypervisor has stopped, or has not reached its board yet.
-        """
-        if self.failure:
-            raise BoardUnreachable(self.unavailable)
-        if not self.ready:
-            raise BoardUnreachable("The hypervisor is waiting for its board; try again in a moment.")
 
     @property
     def ready(self) -> bool:

@@ -13,7 +13,7 @@ from fastapi import Depends, Path, Request
 
 from eddy.api.answers.rendering import job_answer
 from eddy.api.answers.schemas import Job
-from eddy.api.dependencies.callers import Ctx
+from eddy.api.dependencies.callers import Ctx, require_running
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.disconnects import run_while_connected
 from eddy.api.dependencies.progress import check_promised_progress
@@ -145,7 +145,7 @@ def admit(
     after = submission.predecessors(context.store.numbers.job.resolve_id)
     by = _BoardTenant(context, tenant)
     request = submissions.admit(submission, by, context.kinds, after, idempotency_key or "", max_running)
-    context.require_running()
+    require_running(context)
     return request
 
 

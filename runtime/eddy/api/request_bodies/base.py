@@ -46,6 +46,6 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def shown(example: dict[str, Any]) -> ConfigDict:
+def with_example(example: dict[str, Any]) -> ConfigDict:
     """The configuration of an answer with an example."""
     return ConfigDict(extra="forbid", json_schema_extra={"examples": [example]})

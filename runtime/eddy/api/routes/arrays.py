@@ -11,7 +11,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 
 from eddy.api.answers.arrays import Array, array_answer
-from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.callers import Caller, Ctx, require_running
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import admit, for_client, read
 from eddy.api.http.openapi import LOCATION, refusals
@@ -98,7 +98,7 @@ async def show(array: ArrayId, context: Ctx, viewer: Caller) -> Array:
 async def cancel(array: ArrayId, context: Ctx, viewer: Caller) -> Array:
     """Ask for the end of all jobs of it that have not ended; 409 where all have, and none as cancelled."""
     owner = await _owner(context, viewer, array)
-    context.require_running()
+    require_running(context)
     await context.hypervisor.cancel_array(owner, array)
     return await _answer(context, owner, array)
 

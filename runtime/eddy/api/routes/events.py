@@ -9,7 +9,7 @@ import anyio.to_thread
 from fastapi import APIRouter
 
 from eddy.api.access.request_limits import FEW
-from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.callers import Caller, Ctx, visible_tenant
 from eddy.api.dependencies.disconnects import open_event_stream
 from eddy.api.dependencies.events import EventStream, StreamSource
 from eddy.api.dependencies.job_access import read
@@ -39,7 +39,7 @@ async def events(
 
     A `Last-Event-ID` that names none of them is refused (`unknown-cursor`); 0 begins with the first.
     """
-    whose = None if viewer.admin else viewer.id
+    whose = visible_tenant(viewer)
     if last_event_id is not None:
         after = context.store.numbers.event.resolve_id(last_event_id)
         await read(context, partial(context.store.events.check_known, whose, None, after, last_event_id))

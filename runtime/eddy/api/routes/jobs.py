@@ -16,7 +16,7 @@ from eddy.api.answers import job_pages
 from eddy.api.answers.estimates import DryRun, dry_run_answer
 from eddy.api.answers.rendering import render_job
 from eddy.api.answers.schemas import Job, JobPage
-from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.callers import Caller, Ctx, require_running
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.disconnects import open_event_stream, wait_for_job
 from eddy.api.dependencies.events import EventStream, StreamSource
@@ -179,7 +179,7 @@ async def cancel(job: JobId, http: Request, context: Ctx, viewer: Caller, wait: 
     effect, or that it came too late, because the job's last item had ended before it could be stopped.
     """
     owner = await anyio.to_thread.run_sync(owner_of, context, viewer, job)
-    context.require_running()
+    require_running(context)
     record = await context.hypervisor.cancel(owner, job)
     if wait:
         record = await wait_for_job(context, http, owner, job, _has_ended, wait)

@@ -19,7 +19,7 @@ from eddy.api.answers.leases import (
     lease_answer,
 )
 from eddy.api.dependencies.audit import record_action_async
-from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.callers import Caller, Ctx, require_running, visible_tenant
 from eddy.api.dependencies.context import Context
 from eddy.api.http.openapi import refusals
 from eddy.api.http.problems import Forbidden
@@ -70,7 +70,7 @@ _BODY = {"required": True, "content": {BYTES: {"schema": {"type": "string", "for
 )
 async def open_lease(body: LeaseSubmission, context: Ctx, tenant: Caller) -> Lease:
     """A slot, or for operators the board, for a stated time. It waits in a queue where none is free."""
-    context.require_running()
+    require_running(context)
     if body.kind == LeaseKind.BOARD.value and not tenant.admin:
         raise Forbidden("Only operators lease the board; lease a slot.")
     record = await context.hypervisor.leases.open(tenant.id, tenant.quota, body.options())
@@ -114,7 +114,7 @@ async def show_calendar(context: Ctx, viewer: Caller) -> LeaseCalendar:
 )
 async def show_lease(lease: LeaseId, context: Ctx, viewer: Caller, wait_s: _Wait = 0.0) -> Lease:
     """How it stands; with `wait_s`, once it can be driven."""
-    context.store.leases.get(lease, _seen_by(viewer))
+    context.store.leases.get(lease, visible_tenant(viewer))
     if wait_s > 0:
         await context.hypervisor.leases.wait_until_settled(lease, wait_s)
     return _shown(context, context.store.leases.get(lease), viewer)
@@ -129,8 +129,8 @@ async def show_lease(lease: LeaseId, context: Ctx, viewer: Caller, wait_s: _Wait
 )
 async def extend_lease(lease: LeaseId, body: LeaseExtension, context: Ctx, viewer: Caller) -> Lease:
     """It lasts longer, as far as its tenant's quota goes; one that was given notice does not."""
-    context.require_running()
-    context.store.leases.get(lease, _seen_by(viewer))
+    require_running(context)
+    context.store.leases.get(lease, visible_tenant(viewer))
     record = await context.hypervisor.leases.extend(lease, viewer.quota, body.more_s)
     return _shown(context, record, viewer)
 
@@ -144,9 +144,9 @@ async def extend_lease(lease: LeaseId, body: LeaseExtension, context: Ctx, viewe
 )
 async def release_lease(lease: LeaseId, context: Ctx, viewer: Caller) -> Lease:
     """What its holder began is stopped, and its slots are closed. Releasing one that has ended changes nothing."""
-    record = context.store.leases.get(lease, _seen_by(viewer))
+    record = context.store.leases.get(lease, visible_tenant(viewer))
     if record.state not in (LeaseState.CLOSING, LeaseState.ENDED):
-        context.require_running()
+        require_running(context)
         if record.tenant != viewer.id:
             await record_action_async(context, viewer, "release-lease", tenant=record.tenant, lease=lease)
         cause = "released" if record.tenant == viewer.id else "released-by-operator"
@@ -275,7 +275,7 @@ def _driven(context: Context, lease: str, tenant: TenantRecord, token: str) -> L
         NotFound: There is none of that name, or it is another tenant's.
         Forbidden: The token is another's.
     """
-    context.require_running()
+    require_running(context)
     record = context.store.leases.get(lease, tenant.id)
     if record.state.is_final:
         message = f"Lease {lease} has ended ({record.cause}); ask for another one."
@@ -288,10 +288,6 @@ def _driven(context: Context, lease: str, tenant: TenantRecord, token: str) -> L
 def _slot(record: LeaseRecord, asked: int | None) -> int:
     """The slot that is meant; where the lease has none yet, the engine says so."""
     return asked if asked is not None else next(iter(record.slots), 0)
-
-
-def _seen_by(viewer: TenantRecord) -> str | None:
-    return None if viewer.admin else viewer.id
 
 
 def _shown(context: Context, record: LeaseRecord, viewer: TenantRecord) -> Lease:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 
 from eddy.api.answers.market import MarketAnswer, MarketExplanation, MarketHistory, PriceInForce, PriceSubmission
 from eddy.api.dependencies.audit import record_action_async
-from eddy.api.dependencies.callers import Caller, Ctx, Operator
+from eddy.api.dependencies.callers import Caller, Ctx, Operator, require_running
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.policy import PRICE, policy_record
 from eddy.api.dependencies.progress import UNCALIBRATED
@@ -87,7 +87,7 @@ async def set_price(body: PriceSubmission, context: Ctx, operator: Operator) -> 
     if policy.traits.by_progress and not loop.watch.machines:
         message = f"{body.policy} goes by progress, which is not measured here: {UNCALIBRATED}."
         raise Conflict(message, field="policy", asked=body.policy)
-    context.require_running()
+    require_running(context)
     await record_action_async(
         context, operator, "set-price-policy", policy=body.policy, before=context.hypervisor.price_policy
     )

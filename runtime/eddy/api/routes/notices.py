@@ -21,7 +21,7 @@ from eddy.api.answers.notices import (
     subscription_answer,
 )
 from eddy.api.dependencies.audit import record_action_async
-from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.callers import Caller, Ctx, visible_tenant
 from eddy.api.dependencies.context import Context
 from eddy.api.http.openapi import Responses, refusals
 from eddy.api.http.problems import Forbidden
@@ -46,7 +46,7 @@ _GONE: Responses = {204: {"description": "Nothing is sent to it any more."}}
 @router.get("", operation_id="list_subscriptions", response_model=SubscriptionList, summary="Who is told what")
 async def list_subscriptions(context: Ctx, viewer: Caller) -> SubscriptionList:
     """Yours; everyone's, for the operator."""
-    found = context.store.notices.all(None if viewer.admin else viewer.id)
+    found = context.store.notices.all(visible_tenant(viewer))
     return SubscriptionList(subscriptions=[subscription_answer(each) for each in found])
 
 
@@ -161,7 +161,7 @@ def _answer(delivery: Delivery) -> DeliveryAnswer:
 
 
 def _subscription_of(context: Context, viewer: TenantRecord, subscription: str) -> Subscription:
-    return context.store.notices.get(subscription, None if viewer.admin else viewer.id)
+    return context.store.notices.get(subscription, visible_tenant(viewer))
 
 
 def _check_on(subscription: Subscription) -> None:

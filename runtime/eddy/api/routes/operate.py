@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 from eddy.api.answers.rendering import slot_answer
 from eddy.api.answers.schemas import Slot
 from eddy.api.dependencies.audit import record_action_async
-from eddy.api.dependencies.callers import Ctx, Operator
+from eddy.api.dependencies.callers import Ctx, Operator, require_running
 from eddy.api.dependencies.policy import policy_record
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.base import LINE, Answer, Request
@@ -57,7 +57,7 @@ class PolicyInForce(Answer):
 @router.put("/slots/{slot}", operation_id="drain_slot", response_model=Slot, summary="Drain a slot, or bring it back")
 async def drain(slot: _SlotIndex, body: DrainSubmission, context: Ctx, operator: Operator) -> Slot:
     """Durable, and safe to repeat. What runs in the slot ends; `phase` says when it has."""
-    context.require_running()
+    require_running(context)
     because = (body.because.strip() or "drained by the operator") if body.drained else ""
     await record_action_async(
         context, operator, "drain-slot" if because else "undrain-slot", slot=slot, because=because
@@ -77,7 +77,7 @@ async def show_policy(context: Ctx, operator: Operator) -> PolicyInForce:
 async def set_policy(body: PolicySubmission, context: Ctx, operator: Operator) -> PolicyInForce:
     """What runs goes on; the new policy decides from now on, also after a restart with the same settings."""
     policy = POLICIES.make(body.policy)
-    context.require_running()
+    require_running(context)
     await record_action_async(context, operator, "set-policy", policy=body.policy, before=context.hypervisor.policy)
     await context.hypervisor.operator.switch(policy, kept=policy_record(body.policy))
     return _in_force(body.policy)

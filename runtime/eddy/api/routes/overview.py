@@ -13,7 +13,7 @@ from fastapi import APIRouter
 from eddy.api.answers.overview import ENDED, JOBS, SESSIONS, LeaseGlance, Overview, SessionGlance, Span, TenantLoad
 from eddy.api.answers.rendering import job_answer, slot_answer
 from eddy.api.answers.schemas import Job, SlotList
-from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.callers import Caller, Ctx, visible_tenant
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import outlook_of, read
 from eddy.core.errors import NotFound, RecordDamaged
@@ -56,7 +56,7 @@ async def list_slots(context: Ctx, viewer: Caller) -> SlotList:
 
 def _overview(context: Context, viewer: TenantRecord, outlook: QueueOutlook | None = None) -> Overview:
     """The board as `viewer` may see it. Reads the store, at a cost that does not grow with the jobs that have ended."""
-    whose = None if viewer.admin else viewer.id
+    whose = visible_tenant(viewer)
     hypervisor, store = context.hypervisor, context.store
     applications = context.catalogue.applications
 

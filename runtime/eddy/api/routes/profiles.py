@@ -9,12 +9,12 @@ from functools import partial
 from fastapi import APIRouter
 
 from eddy.api.answers.profiles import KernelProfiles, profile_answer
-from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.callers import Caller, Ctx, require_running, visible_tenant
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.job_access import JobId, owner_of, read
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.strict_json import JsonRoute
-from eddy.api.routes.sessions import SessionId, seen_by
+from eddy.api.routes.sessions import SessionId
 from eddy.core.errors import InvalidRequest
 from eddy.core.profiles import KernelTotals, total
 from eddy.core.records import JobRecord
@@ -33,7 +33,7 @@ router = APIRouter(prefix="/v1", tags=["jobs"], route_class=JsonRoute)
 )
 async def profile_job(job: JobId, context: Ctx, viewer: Caller) -> KernelProfiles:
     """Where the cycles of its slices went so far, next to what its cluster could do, and what would help."""
-    context.require_running()
+    require_running(context)
     record = await read(context, partial(_read, context, viewer, job))
     kernel = record.kernel
     if kernel is None:
@@ -56,8 +56,8 @@ async def profile_job(job: JobId, context: Ctx, viewer: Caller) -> KernelProfile
 )
 async def profile_session(session: SessionId, context: Ctx, viewer: Caller) -> KernelProfiles:
     """The same by kernel, of launches that ended since the server started; nothing of it is kept after the session."""
-    context.require_running()
-    return _answer(context, context.hypervisor.sessions.get(session, seen_by(viewer)).work.copy().values())
+    require_running(context)
+    return _answer(context, context.hypervisor.sessions.get(session, visible_tenant(viewer)).work.copy().values())
 
 
 def _answer(context: Context, work: Iterable[KernelTotals]) -> KernelProfiles:

@@ -16,14 +16,13 @@ from eddy.api.answers.sessions import (
     session_answer,
 )
 from eddy.api.dependencies.audit import record_action
-from eddy.api.dependencies.callers import Caller, Ctx
+from eddy.api.dependencies.callers import Caller, Ctx, require_running, visible_tenant
 from eddy.api.dependencies.context import Context
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.sessions import ProgramSubmission, SessionSubmission, parse_batch
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import InvalidRequest
 from eddy.core.frames import MEDIA_TYPE
-from eddy.core.tenants import TenantRecord
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
 SessionId = Annotated[str, Path(max_length=64, description="The session's name, as `POST /v1/sessions` answers it.")]
@@ -42,7 +41,7 @@ _BODY = {"description": "A batch of commands as a frame.", "required": True, "co
 )
 async def open_session(body: SessionSubmission, context: Ctx, tenant: Caller) -> Session:
     """Memory on the board that stays until the session ends, and an ordered stream of commands on it."""
-    context.require_running()
+    require_running(context)
     if body.priority > tenant.quota.max_priority:
         message = f"Your highest priority is {tenant.quota.max_priority}."
         raise InvalidRequest(message, field="priority", allowed=tenant.quota.max_priority)
@@ -66,7 +65,7 @@ async def list_sessions(context: Ctx, viewer: Caller, tenant: _Whose = "") -> Se
 )
 async def show_session(session: SessionId, context: Ctx, viewer: Caller) -> Session:
     """What it holds and has done."""
-    context.store.sessions.get(session, seen_by(viewer))
+    context.store.sessions.get(session, visible_tenant(viewer))
     return _shown(context, session)
 
 
@@ -79,7 +78,7 @@ async def show_session(session: SessionId, context: Ctx, viewer: Caller) -> Sess
 )
 async def close_session(session: SessionId, context: Ctx, viewer: Caller) -> Session:
     """What runs of it is stopped, and its memory given back. Closing one that has ended changes nothing."""
-    record = context.store.sessions.get(session, seen_by(viewer))
+    record = context.store.sessions.get(session, visible_tenant(viewer))
     if not record.state.is_final:
         if record.tenant != viewer.id:
             record_action(context, viewer, "close-session", tenant=record.tenant, session=session)
@@ -98,7 +97,7 @@ async def close_session(session: SessionId, context: Ctx, viewer: Caller) -> Ses
 )
 async def build_program(session: SessionId, body: ProgramSubmission, context: Ctx, tenant: Caller) -> ProgramAnswer:
     """Compile a source once; launches of the session name it. The same source again answers the same program."""
-    context.require_running()
+    require_running(context)
     found = context.hypervisor.sessions.get(session, tenant.id)
     return program_answer(await context.hypervisor.sessions.build(found, body.kernel_request()))
 
@@ -113,15 +112,10 @@ async def build_program(session: SessionId, body: ProgramSubmission, context: Ct
 )
 async def send_commands(session: SessionId, request: Request, context: Ctx, tenant: Caller) -> Response:
     """A frame is the length of its head (4 bytes, little endian), the head in JSON, then bytes. See the reference."""
-    context.require_running()
+    require_running(context)
     batch = parse_batch(await request.body())
     answer = await context.hypervisor.sessions.send(session, tenant.id, batch)
     return Response(batch_frame(answer), media_type=MEDIA_TYPE)
-
-
-def seen_by(viewer: TenantRecord) -> str | None:
-    """Of whom a viewer sees sessions; None for everybody."""
-    return None if viewer.admin else viewer.id
 
 
 def _shown(context: Context, session: str) -> Session:

@@ -39,8 +39,8 @@ from eddy.gpu.compilation.compiler import Compiler
 from eddy.host import logs, presence, signals
 from eddy.hypervisor import Hypervisor
 from eddy.hypervisor.cores.market_loop import PriceSettings
+from eddy.hypervisor.intake.intake import MAX_PART
 from eddy.hypervisor.intake.kernels import KernelLimits, KernelPlanner
-from eddy.hypervisor.slots.tenant_memory import MAX_PART
 from eddy.packages.catalogue import CatalogueInForce, load_catalogue
 from eddy.packages.checks import ChecksOnRecord, Standing, never
 from eddy.packages.signatures import PackageTrust

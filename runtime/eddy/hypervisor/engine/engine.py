@@ -43,7 +43,7 @@ from eddy.hypervisor.intake.application_jobs import Admission, ApplicationJobs
 from eddy.hypervisor.intake.array_hold import ArrayHold
 from eddy.hypervisor.intake.core_partition import SharedClusterPlans
 from eddy.hypervisor.intake.dependency_hold import DependencyHold
-from eddy.hypervisor.intake.intake import Intake
+from eddy.hypervisor.intake.intake import MAX_PART, Intake, TenantMemory
 from eddy.hypervisor.intake.kernel_jobs import KernelJobs, WholeClusterPlans
 from eddy.hypervisor.intake.kernels import KernelPlanner
 from eddy.hypervisor.intake.module_gate import ModuleGate
@@ -53,7 +53,6 @@ from eddy.hypervisor.jobs.buffers import JobBuffers
 from eddy.hypervisor.jobs.job import Job
 from eddy.hypervisor.jobs.work import BoardWork, JobKind
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.slots.tenant_memory import MAX_PART, TenantMemory
 from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.fcfs import FirstComeFirstServed

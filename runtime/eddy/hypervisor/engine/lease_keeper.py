@@ -247,10 +247,10 @@ class LeaseKeeper:
                 live.memory = False
                 inputs += self._memory_gone(live)
         for live in self.live:
+            before = live.standing
             for slot, why in outcome.load_failures.items():
                 if slot in live.record.slots:
                     live.lost(slot, why)
-            before = live.standing
             inputs += self._advance(live, machine)
             if before != live.standing:
                 self._wake(live)

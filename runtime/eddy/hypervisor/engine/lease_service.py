@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
+from eddy.board.port.pages import PAGE
 from eddy.board.port.port import Buffer, RegisterAccess
 from eddy.core.errors import Conflict, ImageRefused, InvalidRequest, QuotaExceeded
 from eddy.core.leases import DEFAULT_BYTES, LeaseFigures, LeaseOptions, LeaseRecord, LeaseState
@@ -20,7 +21,6 @@ from eddy.core.units import format_bytes, format_duration
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.engine.engine_worker import EngineWorker
 from eddy.hypervisor.engine.lease_keeper import MEMORY, LeaseKeeper
-from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.hypervisor.jobs.slot import OWN
 from eddy.hypervisor.leases.lease import LiveLease, item_of, lease_job
 from eddy.policy.lease.first_come import LeaseView, expected_begin_s, queue_order

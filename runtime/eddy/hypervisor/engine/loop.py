@@ -35,11 +35,10 @@ from eddy.hypervisor.forecast.job_standing import JobAlone, JobStanding
 from eddy.hypervisor.forecast.outlook import QueueOutlook
 from eddy.hypervisor.forecast.trial import JobTrial
 from eddy.hypervisor.intake.compilations import Compilations
-from eddy.hypervisor.intake.intake import SubmissionQueue
+from eddy.hypervisor.intake.intake import MAX_PART, SubmissionQueue
 from eddy.hypervisor.intake.kernels import KernelPlanner
 from eddy.hypervisor.jobs.job_spec import JobSpec
 from eddy.hypervisor.jobs.work import JobKind, Work
-from eddy.hypervisor.slots.tenant_memory import MAX_PART
 from eddy.packages.checks import Standing, never
 from eddy.packages.modules import ModuleManifest
 from eddy.policy.dispatch.views.view import DispatchPolicy

@@ -21,10 +21,10 @@ from eddy.hypervisor.engine.engine_worker import EngineWorker
 from eddy.hypervisor.engine.session_keeper import SessionKeeper, session_spec
 from eddy.hypervisor.intake.compilations import Compilations
 from eddy.hypervisor.intake.kernels import KernelPlanner
+from eddy.hypervisor.jobs.job_spec import arena_bytes
 from eddy.hypervisor.sessions.commands import Command, LaunchCommand, StartCommand
 from eddy.hypervisor.sessions.launches import BuiltProgram, LaunchTarget
 from eddy.hypervisor.sessions.session import MAX_PROGRAMS, Counts, Session
-from eddy.hypervisor.slots.tenant_memory import arena_bytes
 
 CLOSE_S = 5.0
 """Wall seconds for which a request that closes a session waits for its end."""

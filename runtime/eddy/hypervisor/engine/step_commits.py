@@ -121,7 +121,7 @@ class StepCommits:
             self._store.commit(commit, wait=False)
             for slot, because in drained.items():
                 self._say_drained(slot, because)
-        if commit.tells:
+        if commit.must_survive:
             self._output_writer.settle()
         self.jobs_to_publish.update(event.job for event in outcome.log)
 

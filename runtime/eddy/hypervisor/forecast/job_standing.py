@@ -19,7 +19,7 @@ from eddy.hypervisor.jobs.job import BufferState
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.jobs.slot import Phase
 from eddy.hypervisor.machine.machine import Machine
-from eddy.hypervisor.slots.memory import held_by
+from eddy.hypervisor.slots.memory import memory_claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def describe_standing(machine: Machine, now_s: float, number: int, doing: str) -
         return lambda _: JobStanding(now_s, held)
     queue, preempted, lacks_memory = picture_queue(machine, job.spec.pool, now_s), job.preempted, job.lacks_memory
     if job.memory is BufferState.NONE and not job.slots:
-        queue = queue.with_memory_wait(picture_arena(machine), number, held_by(job))
+        queue = queue.with_memory_wait(picture_arena(machine), number, memory_claim(job))
 
     def work_out(estimator: Estimator) -> JobStanding:
         made = estimator.forecast(queue)

@@ -12,10 +12,10 @@ from eddy.hypervisor.forecast.estimator import Estimator, JobEstimate
 from eddy.hypervisor.forecast.fabric import GivenSlot
 from eddy.hypervisor.forecast.outlook import outlook
 from eddy.hypervisor.forecast.queue import as_if_joined, picture_arena, picture_queue
+from eddy.hypervisor.jobs.job_spec import arena_bytes
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.memory import MemoryClaim
-from eddy.hypervisor.slots.tenant_memory import arena_bytes
 
 
 @dataclass(frozen=True, slots=True)

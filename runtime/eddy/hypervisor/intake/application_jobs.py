@@ -17,7 +17,7 @@ from eddy.core.records import APPLICATION, JobRecord, JobRequest
 from eddy.core.units import format_bytes
 from eddy.hypervisor.jobs import messages as m
 from eddy.hypervisor.jobs.buffers import EVERY_ITEM, Content, Pieces
-from eddy.hypervisor.jobs.job_spec import StreamsOfForms
+from eddy.hypervisor.jobs.job_spec import StreamsOfForms, expected_slot_s
 from eddy.hypervisor.jobs.work import BoardOffer, Fetch, JobMemory
 from eddy.packages.modules import ModuleManifest, no_check
 from eddy.packages.streams import streamed_edges
@@ -234,7 +234,7 @@ class ApplicationWork:
 
     def submission(self) -> Submission:
         """The request is all there is to keep."""
-        return Submission(self.request, slot_s=self.application.expected_slot_s(self.request.batch))
+        return Submission(self.request, slot_s=expected_slot_s(self.application, self.request.batch))
 
     def spec(self, record: JobRecord) -> m.JobSpec:
         """In the `pipeline` pool; every item leaves outputs, where the application has any."""

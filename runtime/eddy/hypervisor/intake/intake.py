@@ -15,23 +15,29 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 
+from eddy.board.port.pages import PAGE
+from eddy.core.applications import Application
 from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded
 from eddy.core.records import JobRecord, JobRequest
 from eddy.core.slots import Pool
-from eddy.core.units import format_slots
+from eddy.core.units import format_bytes, format_slots
 from eddy.hypervisor.jobs import messages as m
+from eddy.hypervisor.jobs.job_spec import arena_bytes
 from eddy.hypervisor.jobs.slot import DRAINED
 from eddy.hypervisor.jobs.work import BoardWork, JobKind, Work
-from eddy.hypervisor.slots.tenant_memory import TenantMemory
 from eddy.policy.dispatch.views.view import DispatchPolicy
 from eddy.policy.price.view import PricePolicy
 from eddy.store import Store
 from eddy.store.job_tables.submissions import Submission
+
+MAX_PART = 0.75
+"""Part of the board's memory that a tenant's jobs hold together, where nothing else is said."""
 
 
 class EngineTime(Protocol):
@@ -52,6 +58,59 @@ class IntakeEngine(Protocol):
     @property
     def slots(self) -> Collection[int]:
         """Slots that jobs are given."""
+
+
+@dataclass(slots=True)
+class TenantMemory:
+    """The most that the jobs of one tenant hold of a board's memory together, where there are several tenants.
+
+    The bound is a fixed part of the memory and not a part by weight: what a single job may need is the same on every
+    day, however many tenants there are and whatever they do. The rest is the reserve: memory is never taken from a job
+    that has begun, so without it one long job would keep all others out until it ends.
+
+    Attributes:
+        part: Of the board's memory, above 0, up to 1.
+        several: Whether there are tenants that could keep each other out; else one has all.
+        arena: Bytes of the board's memory; 0 before that is known.
+    """
+
+    part: float = MAX_PART
+    several: Callable[[], bool] = lambda: False
+    arena: int = 0
+
+    @property
+    def most(self) -> int:
+        """Bytes that the jobs of a tenant hold together at most."""
+        return int(self.arena * self.part) // PAGE * PAGE if self.several() else self.arena
+
+    def check(self, application: Application, batch: int) -> None:
+        """Check that a job could ever have its memory.
+
+        Args:
+            application: As its work has it.
+            batch: Items of it.
+
+        Raises:
+            InvalidRequest: It needs more than its tenant may have.
+        """
+        need, most = arena_bytes(application, batch), self.most
+        if need <= most:
+            return
+        fits = next((items for items in range(batch - 1, 0, -1) if arena_bytes(application, items) <= most), 0)
+        kernel = application.name.startswith("kernel:")
+        raise InvalidRequest(
+            f"This job needs {format_bytes(need)} of board memory; "
+            + (
+                f"the jobs of one tenant hold at most {format_bytes(most)} of {format_bytes(self.arena)} together, so"
+                " that others can run at the same time"
+                if most < self.arena
+                else f"the board has {format_bytes(most)}"
+            )
+            + (f": at most {fits} items fit." if fits else "."),
+            field="kernel.arguments" if kernel else "batch",
+            asked=need,
+            allowed=most if kernel else f"1..{fits}" if fits else "none",
+        )
 
 
 @contextmanager

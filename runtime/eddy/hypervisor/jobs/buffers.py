@@ -17,7 +17,6 @@ from eddy.core.errors import Conflict, MemoryExhausted, NotFound
 from eddy.hypervisor.jobs.messages import item_name
 from eddy.packages.modules import ModuleManifest, RegisterKind
 
-PAGE = 4096
 EVERY_ITEM = -1
 """Stands for the item of a constant."""
 

@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""A job as the state machine knows it."""
+"""A job as the state machine knows it, and what it takes of slots and memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eddy.core.applications import Application, StreamedEdge
+from eddy.board.port.pages import PAGE
+from eddy.core.applications import Application, BufferRole, StreamedEdge
 from eddy.core.profiles import LaunchShape
 from eddy.core.records import APPLICATION, JobRecord, KernelRecord
 from eddy.core.slots import Pool
@@ -17,6 +18,21 @@ from eddy.core.submission_options import NOTHING, SubmissionOptions
 def item_name(job: int, task: int, item: int) -> str:
     """What a launch is called on the board."""
     return f"{job}.{task}.{item}"
+
+
+def expected_slot_s(application: Application, batch: int) -> float:
+    """Slot-seconds a batch takes by its tasks' estimates, without loads."""
+    return batch * sum(task.estimate_s for task in application.tasks)
+
+
+def arena_bytes(application: Application, batch: int) -> int:
+    """What the buffers of a job take, in whole pages each; as `eddy.hypervisor.jobs.buffers.needed` has them, without
+    making them."""
+    pages = 0
+    for spec in application.buffers:
+        of_one = -(-spec.bytes // PAGE)
+        pages += of_one if spec.role is BufferRole.CONSTANT else of_one * batch
+    return pages * PAGE
 
 
 class OutputCollection(str, enum.Enum):
@@ -152,7 +168,7 @@ class JobSpec:
     @property
     def expected_slot_s(self) -> float:
         """Slot-seconds it is expected to use, as its submission had it; 0 where nothing is known."""
-        return self.application.expected_slot_s(self.batch) if self.kind == APPLICATION else 0.0
+        return expected_slot_s(self.application, self.batch) if self.kind == APPLICATION else 0.0
 
     @property
     def streamed(self) -> tuple[StreamedEdge, ...]:

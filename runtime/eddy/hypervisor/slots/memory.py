@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from eddy.hypervisor.jobs.job import BufferState, Job
-from eddy.hypervisor.slots.tenant_memory import arena_bytes
+from eddy.hypervisor.jobs.job_spec import arena_bytes
 
 Age = tuple[float, int]
 
@@ -75,7 +75,7 @@ class MemoryQueue:
     @property
     def needed(self) -> dict[int, MemoryClaim]:
         """By job that stands in the queue, oldest first: how much it needs."""
-        return {number: held_by(self._waiting[number]) for number in self.waiting}
+        return {number: memory_claim(self._waiting[number]) for number in self.waiting}
 
     @property
     def most(self) -> int | None:
@@ -140,7 +140,7 @@ class MemoryQueue:
 
     def _ask(self, job: Job) -> None:
         job.memory = BufferState.ASKED
-        asked = self._asked[job.spec.id] = held_by(job)
+        asked = self._asked[job.spec.id] = memory_claim(job)
         self._count_bytes(asked, 1)
 
     def _wait(self, job: Job) -> None:
@@ -180,7 +180,7 @@ class MemoryQueue:
 
     def _waits_for_stays(self, job: Job) -> bool:
         """Whether sessions and leases would have more than their part with this one, which is one of them."""
-        held = held_by(job)
+        held = memory_claim(job)
         if self._most is None or not held.stays or not self._staying_bytes:
             return False
         return self._staying_bytes + held.bytes > self._most()
@@ -188,11 +188,11 @@ class MemoryQueue:
     def _fits(self, job: Job) -> bool:
         """Whether a job's tenant would have no more than its part with it, or has nothing yet."""
         has = self._bytes.get(job.spec.tenant, 0)
-        return self._most is None or not has or has + held_by(job).bytes <= self._most()
+        return self._most is None or not has or has + memory_claim(job).bytes <= self._most()
 
     def _hold(self, job: Job) -> None:
         self._count_bytes(self._holders.pop(job.spec.id, None), -1)
-        held = self._holders[job.spec.id] = held_by(job)
+        held = self._holders[job.spec.id] = memory_claim(job)
         self._count_bytes(held, 1)
 
     def _take_back(self, number: int) -> None:
@@ -209,7 +209,7 @@ class MemoryQueue:
                 self._bytes.pop(held.tenant, None)
 
 
-def held_by(job: Job) -> MemoryClaim:
+def memory_claim(job: Job) -> MemoryClaim:
     """What a job holds once it has its memory."""
     spec = job.spec
     return MemoryClaim(spec.tenant, arena_bytes(spec.application, spec.batch), not spec.application.tasks)

@@ -20,7 +20,7 @@ from nats.errors import TimeoutError as NatsTimeout
 
 from eddy.core.errors import EddyError, StorageFull
 from eddy.host.distribution import version
-from eddy.hypervisor.slots.tenant_memory import TenantMemory
+from eddy.hypervisor.intake.intake import TenantMemory
 from eddy.pool.agent.head_client import HeadClient
 from eddy.pool.agent.local_board import LocalBoard
 from eddy.pool.agent.runner import JobRun

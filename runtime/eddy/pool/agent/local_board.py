@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 
+from eddy.board.port.pages import PAGE
 from eddy.client.async_client import AsyncClient
 from eddy.core.applications import BufferRole
 from eddy.core.errors import (
@@ -30,7 +31,6 @@ from eddy.core.jobs import PRIORITIES
 from eddy.core.records import OPTIONS
 from eddy.core.tenants import MAX_WEIGHT, MIN_WEIGHT, Quota
 from eddy.core.units import format_bytes
-from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.pool.records.records import PoolJob
 
 MEASURED_BYTES = 64 * 1024
@@ -143,7 +143,7 @@ class LocalBoard:
     def _items_that_fit(self, app: Mapping[str, Any]) -> int:
         """Items of an application that a job on this board has at most; 0 where it has no memory for one."""
         most, pages = int(app.get("max_batch", MAX_ITEMS)), {True: 0, False: 0}
-        for buffer in app.get("buffers", ()):  # as `eddy.hypervisor.slots.tenant_memory.arena_bytes` counts
+        for buffer in app.get("buffers", ()):  # as `eddy.hypervisor.jobs.job_spec.arena_bytes` counts
             pages[buffer["role"] == BufferRole.CONSTANT.value] += -(-int(buffer["bytes"]) // PAGE)
         left = self.memory_bytes // PAGE - pages[True]
         if not self.memory_bytes or (left >= 0 and not pages[False]):

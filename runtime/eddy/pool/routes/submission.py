@@ -17,7 +17,7 @@ from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, StorageFul
 from eddy.core.jobs import PRIORITIES
 from eddy.core.records import JobRequest
 from eddy.core.submission_options import Condition, Predecessor
-from eddy.hypervisor.slots.tenant_memory import TenantMemory
+from eddy.hypervisor.intake.intake import TenantMemory
 from eddy.pool.jetstream.byte_accounts import quota_error
 from eddy.pool.jetstream.jobs import AT_ONCE
 from eddy.pool.jetstream.tenants import PoolTenant

@@ -97,7 +97,7 @@ class Commit:
     kept: tuple[ResultRow, ...] = ()
 
     @property
-    def tells(self) -> bool:
+    def must_survive(self) -> bool:
         """Whether somebody may be told of it who relies on it: it must survive a loss of power, not this process only.
 
         That is so of results and ends. Of what lies between, a loss of power takes the board's part away too: jobs go

@@ -227,7 +227,7 @@ class Store:
     # What the hypervisor writes -----------------------------------------------------------------------------------
 
     def commit(self, commit: Commit, wait: bool = True) -> None:
-        """Write one step's changes: all of them, or nothing; see `Commit.tells` for what they survive.
+        """Write one step's changes: all of them, or nothing; see `Commit.must_survive` for what they survive.
 
         The bytes of results are on disk before the rows are.
 
@@ -235,7 +235,7 @@ class Store:
             wait: Whether to wait for the disk; who does not calls `settle` soon. Whoever reads waits for himself.
         """
         results = [*commit.kept, *(self.outputs.write(commit.results, {}) if commit.results else [])]
-        with self.database.transaction(durable=commit.tells, wait=wait) as db:
+        with self.database.transaction(durable=commit.must_survive, wait=wait) as db:
             for record, snapshot in commit.jobs:
                 values = (record.state.value, int(record.state.is_final), dump_record(record), json.dumps(snapshot))
                 times = _ends(record) if record.state.is_final else (None, None)

@@ -15,6 +15,7 @@ from eddy.core.errors import QuotaExceeded
 from eddy.core.leases import LeaseOptions
 from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
+from eddy.hypervisor.jobs.job_spec import expected_slot_s
 from eddy.hypervisor.jobs.metering import SlotMeter, Unit
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
@@ -182,7 +183,7 @@ def test_a_lease_counts_with_all_of_its_time_and_is_refused_where_that_does_not_
 @pytest.mark.parametrize("steps", [0, 1, 200])
 def test_a_burst_does_not_pass_a_budget_whole(steps: int, noon: float) -> None:
     """What jobs are expected to use counts from their acceptance on, and until what they used is written down."""
-    store, one_s = Store(":memory:"), CHAIN.expected_slot_s(2)
+    store, one_s = Store(":memory:"), expected_slot_s(CHAIN, 2)
     engine = engine_over(model_board(), store)
     store.tenants.put(TenantRecord(TENANT, quota=Quota(max_jobs=200, max_slot_s=3.5 * one_s)))
     store.tenants.put(TenantRecord("other"))
@@ -204,7 +205,7 @@ def test_a_burst_does_not_pass_a_budget_whole(steps: int, noon: float) -> None:
 
 
 def test_an_array_is_taken_whole_or_not_and_what_waits_counts_after_a_restart(tmp_path: Path, noon: float) -> None:
-    path, one_s = tmp_path / "eddy.sqlite3", CHAIN.expected_slot_s(1)
+    path, one_s = tmp_path / "eddy.sqlite3", expected_slot_s(CHAIN, 1)
     store = Store(path)
     store.tenants.put(TenantRecord(TENANT, quota=Quota(max_slot_s=2.5 * one_s)))
     engine = engine_over(model_board(), store)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from eddy.board.port.pages import PAGE
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.records import WaitCause
 from eddy.core.slots import Pool
@@ -18,7 +19,6 @@ from eddy.hypervisor.forecast.trial import try_job
 from eddy.hypervisor.forecast.waits import WaitNow, describe_wait
 from eddy.hypervisor.forecast.whatif import explore_what_ifs
 from eddy.hypervisor.jobs import messages as m
-from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.hypervisor.machine.machine import Machine
 from eddy.hypervisor.slots.pools import PoolSlots
 from eddy.model.estimates.calibration import Calibration

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eddy.board.port.pages import PAGE
 from eddy.core.errors import InvalidRequest, QuotaExceeded
 from eddy.core.jobs import JobState
 from eddy.core.records import JobEventKind, JobRecord
@@ -22,7 +23,6 @@ from eddy.core.tenants import Quota, TenantRecord
 from eddy.hypervisor.engine.engine import Engine
 from eddy.hypervisor.intake import intake
 from eddy.hypervisor.intake.intake import SubmissionQueue
-from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.policy.dispatch import POLICIES
 from eddy.store import Store
 from hypervisor_kit import CHAIN, MODULES, TENANT, model_board, request

@@ -6,14 +6,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from eddy.board.port.pages import PAGE
 from eddy.core.applications import Application, BufferRole, BufferSpec, TaskSpec
 from eddy.core.errors import InvalidRequest
+from eddy.hypervisor.intake.intake import TenantMemory
 from eddy.hypervisor.jobs.application_graph import Graph
-from eddy.hypervisor.jobs.buffers import PAGE, needed
+from eddy.hypervisor.jobs.buffers import needed
 from eddy.hypervisor.jobs.job import BufferState, Job
+from eddy.hypervisor.jobs.job_spec import arena_bytes
 from eddy.hypervisor.jobs.messages import JobSpec
 from eddy.hypervisor.slots.memory import MemoryQueue
-from eddy.hypervisor.slots.tenant_memory import TenantMemory, arena_bytes
 from eddy.packages.catalogue import load_catalogue
 
 

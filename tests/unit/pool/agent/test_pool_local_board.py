@@ -8,8 +8,8 @@ import itertools
 from typing import Any
 
 import pytest
+from eddy.board.port.pages import PAGE
 from eddy.core.errors import MemoryExhausted
-from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.pool.agent.local_board import KEY_LABEL, MEASURED_BYTES, BoardFacts, LocalBoard
 from eddy.pool.mirror.board_drops import after_board_failure, refused_by
 from eddy.pool.records.records import PoolJob

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from eddy.board.port.pages import PAGE
 from eddy.core.applications import Application, BufferRole, BufferSpec
 from eddy.core.errors import InvalidRequest
 from eddy.core.units import format_bytes
-from eddy.hypervisor.jobs.buffers import PAGE
 from eddy.pool.jetstream.tenants import PoolTenant
 from eddy.pool.records.record_json import board_from_json, to_json
 from eddy.pool.records.records import PoolBoard
