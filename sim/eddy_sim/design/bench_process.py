@@ -186,7 +186,6 @@ def main() -> None:
     """Fork a simulation for each line of the input, and say how it ended."""
     for name in IMPORTED:
         importlib.import_module(name)
-    importlib.import_module("eddy_sim.design.signal_access").shorten()
     # What cocotb asks of pytest: its own plugins are imported now.
     importlib.import_module("pytest").Config.fromdictargs({}, ["--capture=no"])
     gc.freeze()  # what is there when a simulation is forked is not searched for garbage in it

@@ -7,10 +7,8 @@ import os
 from typing import Any
 
 import cocotb
-import pytest
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, Timer
-from cocotb.types import Logic
+from cocotb.triggers import ClockCycles
 
 
 async def count(dut: Any, edges: int) -> int:
@@ -33,20 +31,6 @@ async def it_counts(dut: Any) -> None:
 @cocotb.parametrize(edges=[3, 4])
 async def it_counts_each(dut: Any, edges: int) -> None:
     assert await count(dut, edges) == edges - 1
-
-
-@cocotb.test()
-async def it_has_no_signal_of_another_name(dut: Any) -> None:
-    for _ in range(2):
-        assert dut.rst_ni is dut.rst_ni
-        with pytest.raises(AttributeError):
-            dut.reset  # noqa: B018
-        with pytest.raises(AttributeError, match="value"):
-            dut.rst_ni = 1
-    for value in ("0", 1, True, Logic("0")):
-        dut.rst_ni.value = value
-        await Timer(1, "ns")
-        assert dut.rst_ni.value == value
 
 
 @cocotb.test()

@@ -26,11 +26,6 @@ def test_a_value_with_a_slash_reaches_the_test() -> None:
 
 
 @pytest.mark.rtl
-def test_signals_are_reached_as_cocotb_has_it() -> None:
-    bench().run(PROBE, HERE, tests=["it_has_no_signal_of_another_name"])
-
-
-@pytest.mark.rtl
 def test_a_simulation_knows_nothing_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BENCH_VALUE", raising=False)
     with pytest.raises(BenchFailed, match="it_vanishes"):

@@ -159,8 +159,6 @@ class Modules:
         self.each = [Module() for _ in range(count)]
         self.held: list[dict[str, tuple[int, int] | None]] = [dict.fromkeys(("aw", "w", "ar")) for _ in range(count)]
         self.done: list[tuple[int, Module]] = []
-        self.words: dict[str, int] = {}
-        """What signals hold in this cycle, each read once: they are of all modules."""
 
     def drive(self, flow: Flow) -> None:
         dut, rng = self.dut, self.rng
@@ -180,7 +178,6 @@ class Modules:
 
     def sample(self) -> None:
         """Take what moves at the coming edge, and check that what is offered stays."""
-        self.words.clear()
         for i, module in enumerate(self.each):
             for name, parts in (
                 ("aw", ("addr", 16, "prot", 3)),
@@ -207,13 +204,8 @@ class Modules:
             assert getattr(module, name) is None, f"module {i}: {name} twice"
             setattr(module, name, seen)
 
-    def word(self, name: str) -> int:
-        if name not in self.words:
-            self.words[name] = int(getattr(self.dut, name).value)
-        return self.words[name]
-
     def bit(self, name: str, index: int) -> int:
-        return self.word(name) >> index & 1
+        return int(getattr(self.dut, name).value) >> index & 1
 
     def part(self, name: str, part: str, index: int, width: int) -> int:
-        return self.word(f"m_{name}{part}_o") >> index * width & (1 << width) - 1
+        return int(getattr(self.dut, f"m_{name}{part}_o").value) >> index * width & (1 << width) - 1
