@@ -92,7 +92,8 @@ class LoopPlan:
         apart = [region for region in self.regions if not self.is_joint(region)]
         blocks = self.function.blocks
         again = (region.start in reachable_blocks(blocks, blocks[region.start].targets) for region in apart)
-        return len(apart) < len(self.regions) and not any(again)
+        # A variable that is pointed to must stay where it is, and has one place where items are done one by one.
+        return len(apart) < len(self.regions) and not any(again) and not (apart and self._pointed_to)
 
     def axes_of(self, name: str) -> str:
         """The dimensions in which a value or variable differs among a tile's items."""
