@@ -164,12 +164,13 @@ class FiberProgram:
         return out
 
 
-def random_program(seed: int, early: bool, calls: bool = True) -> FiberProgram:
+def random_program(seed: int, early: bool, calls: bool = True, parts: bool = True) -> FiberProgram:
     """A program of a dozen statements.
 
     Args:
         early: Whether items may return between barriers of others.
         calls: Whether functions beside the kernel have barriers.
+        parts: Whether items part between barriers; otherwise they do once, behind the last one.
     """
     rng = random.Random(seed)
 
@@ -178,7 +179,7 @@ def random_program(seed: int, early: bool, calls: bool = True) -> FiberProgram:
         return Node("set", a, b, c, rng.choice(list(OPERATIONS)))
 
     def block(nesting: int, together: bool) -> tuple[Node, ...]:
-        kinds = ["set", "set", "part", "own"]
+        kinds = ["set", "set", *(["part", "own"] if parts or not together else [])]
         if together:
             kinds += ["swap", "swap", "loop", "when"] + ["leave"] * early + ["call"] * calls
         return tuple(node(rng.choice(kinds), nesting, together) for _ in range(rng.randrange(1, 4)))
@@ -202,6 +203,8 @@ def random_program(seed: int, early: bool, calls: bool = True) -> FiberProgram:
         *block(0, True),
         *block(0, True),
     ]
+    if not parts:
+        body.append(node("part", 0, False))
     if early:
         body.insert(1, Node("leave", 0, rng.randrange(16)))
         body.append(Node("swap", 3, 1, 1))

@@ -11,6 +11,7 @@ from eddy.core.errors import ModuleFault, QuotaExceeded
 from eddy.gpu.launches.launch import Local, launch
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.workloads import WORKLOADS, Workload, run
+from eddy.gpu.workloads.base import KERNELS
 from eddy.gpu.workloads.basic import reduction, sgemm, vecadd
 from eddy.gpu.workloads.learning import kmeans, mlp
 from eddy.gpu.workloads.networks import yolo
@@ -101,6 +102,19 @@ def test_groups_larger_than_the_core_are_right_on_rtl(
         out = np.zeros_like(data)
         launch(cluster, made, "f", data.shape, [data, out, Local(4 * group), 2], local_size=(group,))
         np.testing.assert_array_equal(out, drawn.expected(data, group, 2))
+
+
+def test_tiles_of_items_are_right_on_rtl(cluster: RtlExecutor) -> None:
+    source = (KERNELS / "sgemm.cl").read_text()
+    program, side = compiler().compile(source, defines={"TILE": 16}), 32
+    rng = np.random.default_rng(3)
+    left, right = (rng.random((side, side), dtype="f4") for _ in range(2))
+    out, wanted = np.zeros((side, side), "f4"), np.zeros((side, side), "f4")
+    done = launch(cluster, program, "sgemm_tiled", (side, side), [left, right, out, side, side], local_size=(16, 16))
+    assert done.arrangement.tile == 16
+    for k in range(side):
+        wanted = wanted + left[:, k : k + 1] * right[k : k + 1, :]
+    np.testing.assert_array_equal(out, wanted)
 
 
 def test_foreign_programs_on_rtl(cluster: RtlExecutor) -> None:

@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -39,9 +39,11 @@ from eddy.gpu.work_items.block_order import with_block_order
 from eddy.gpu.work_items.fibers import saved_registers_by_kernel, switch_code, switch_words, with_barriers
 from eddy.gpu.work_items.item_loops import has_register_pressure, with_item_loops
 from eddy.gpu.work_items.item_pairs import with_item_pairs
-from eddy.gpu.work_items.item_parameter import JOIN_STUB, LOOP_STUB, STUB, thread_item_id
-from eddy.gpu.work_items.local_placement import share_locals
+from eddy.gpu.work_items.item_parameter import JOIN_STUB, LOOP_STUB, STUB, TILE_STUB, thread_item_id
+from eddy.gpu.work_items.local_placement import local_variables, share_locals
+from eddy.gpu.work_items.loop_plan import LoopPlan
 from eddy.gpu.work_items.meetings import with_meetings
+from eddy.gpu.work_items.tile_module import IN_TILES, is_crowded, tile_module, with_shared_variables
 from eddy.host.files import translate_os_errors
 
 _log = logging.getLogger(__name__)
@@ -208,7 +210,8 @@ class Compiler:
         waiting = [name for name, kernel in kernels.items() if kernel.waits]
         meets = any(kernel.meets for kernel in kernels.values())
         plain = fit_printf_arguments(with_fused_products(with_meetings(whole) if meets else whole))
-        looped = with_item_loops(plain, [name for name in waiting if not kernels[name].subgroups])
+        separate = [name for name in waiting if not kernels[name].subgroups]
+        looped = with_item_loops(plain, separate)
         along = [name for name, kernel in kernels.items() if kernel.iterates_items]
         paired = with_item_pairs(looped.ir, along, [name for name in along if not kernels[name].one_way])
         generated = self._generate(code, paired.ir, said)
@@ -243,7 +246,12 @@ class Compiler:
         early = any(kernel.early for kernel in kernels.values())
         assembly = with_barriers(drop_saves(with_block_order(generated)), early, meets)
         assembly += switch_code(ways or ((),), meets)
-        elf = self._link(self._step(assembler, assembly.encode(), said), fpu, said)
+        objects = [assembly]
+        tiles, in_tiles = self._tiles(code, plain, looped.plans, said)
+        if tiles:
+            objects.append(drop_saves(with_block_order(in_tiles)))
+            objects = [with_shared_variables(text, local_variables(plain)) for text in objects]
+        elf = self._link([self._step(assembler, text.encode(), said) for text in objects], fpu, said)
         at = symbols(elf)
         known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
         for name, way in zip(waiting, chosen, strict=True):
@@ -253,6 +261,9 @@ class Compiler:
             known[name] = replace(known[name], loop_stub=stub, loop_words=words, early=False)
             known[name] = replace(known[name], local_each=name in looped.placed)
             known[name] = replace(known[name], loop_crowded=has_register_pressure(generated, name))
+        for name, plan in tiles.items():
+            tile = plan.tile.columns, plan.tile.rows
+            known[name] = replace(known[name], tile_stub=at[f"{TILE_STUB}{name}"], tile=tile)
         for name in paired.folded:
             known[name] = replace(known[name], folds=True)
         for name in paired.joined:
@@ -263,6 +274,19 @@ class Compiler:
         warnings = _bounded("\n".join(words for words in dict.fromkeys(map(_clean, said)) if words))
         prints, made_by = bool(_PRINTS.search(ir)), library.digest(fpu)
         return Program(digest, elf, fpu, known, local_bytes(elf), prints, warnings, made_by)
+
+    def _tiles(
+        self, code: tuple[str, ...], ir: str, plans: Mapping[str, LoopPlan], said: list[bytes]
+    ) -> tuple[dict[str, LoopPlan], str]:
+        """Those kernels that are done in tiles as well, and the assembly of that."""
+        made, assembly = {name: plan for name, plan in plans.items() if plan.in_tiles()}, ""
+        while made:
+            assembly = self._generate((*code, *IN_TILES), tile_module(ir, made), said)
+            crowded = [name for name in made if is_crowded(assembly, name)]
+            if not crowded:
+                break
+            made = {name: plan for name, plan in made.items() if name not in crowded}
+        return made, assembly
 
     def _generate(self, code: tuple[str, ...], ir: str, said: list[bytes]) -> str:
         """The assembly of a module."""
@@ -289,10 +313,10 @@ class Compiler:
         said.append(ended.message)
         return ended.output
 
-    def _link(self, kernel: bytes, fpu: bool, said: list[bytes]) -> bytes:
+    def _link(self, kernels: Sequence[bytes], fpu: bool, said: list[bytes]) -> bytes:
         parts = library.objects(fpu, self.cache)
-        with tempfile.TemporaryDirectory(prefix=f"{_LINKING}{os.getpid()}-") as name:
-            folder = Path(name)
+        with tempfile.TemporaryDirectory(prefix=f"{_LINKING}{os.getpid()}-") as made_in:
+            folder = Path(made_in)
             if os.getuid() == 0:
                 # The linker is nobody by then; where that cannot be, it stays root without rights.
                 with suppress(OSError):
@@ -301,8 +325,10 @@ class Compiler:
                 shutil.copyfile(part, folder / part.name)
             script = (toolchain.LIBRARY / library.LINK_SCRIPT).read_text(encoding="utf-8")
             start = parts[library.SOURCES.index("start.S")].read_bytes()
-            (folder / library.LINK_SCRIPT).write_text(place_kernels(script, start, kernel), encoding="utf-8")
-            (folder / "kernel.o").write_bytes(kernel)
+            (folder / library.LINK_SCRIPT).write_text(place_kernels(script, start, kernels[0]), encoding="utf-8")
+            names = [f"kernel{number}.o" for number in range(len(kernels))]
+            for name, kernel in zip(names, kernels, strict=True):
+                (folder / name).write_bytes(kernel)
             argv: tuple[str, ...] = (
                 toolchain.executable(),
                 "ld.lld",
@@ -313,7 +339,7 @@ class Compiler:
             )
             argv += ("--no-dependent-libraries", "-z", "max-page-size=64", "--build-id=none", "-o", "program.elf")
             # The library first: a program begins with its start, whatever a source puts beside it.
-            argv += (*(part.name for part in parts), "kernel.o")
+            argv += (*(part.name for part in parts), *names)
             ended = sandbox.run(argv, folder=folder.resolve(), limits=self.limits)
             self._check(ended)
             said.append(ended.message)

@@ -39,6 +39,7 @@ _CODE = (
     "work_items/item_parameter.py",
     "work_items/item_region.py",
     "work_items/item_steps.py",
+    "programs/item_tile.py",
     "work_items/live_variables.py",
     "programs/signature.py",
     "programs/walk_stub.py",
@@ -56,6 +57,7 @@ _CODE = (
     "programs/rv32.py",
     "compilation/stack.py",
     "compilation/stack_bound.py",
+    "work_items/tile_module.py",
     "work_items/uniform.py",
 )
 """What decides, beside the compiler, which programs there are and what is said of them."""

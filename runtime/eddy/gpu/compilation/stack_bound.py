@@ -45,7 +45,8 @@ def with_stacks(kernels: Mapping[str, Kernel], elf: bytes, ir: Callable[[], str]
     made = {}
     for name, kernel in kernels.items():
         try:
-            asked = max(needs.of_kernel(stub) for stub in (kernel.stub, kernel.loop_stub, kernel.join_stub) if stub)
+            stubs = (kernel.stub, kernel.loop_stub, kernel.tile_stub, kernel.join_stub)
+            asked = max(needs.of_kernel(stub) for stub in stubs if stub)
         except UnsupportedInstruction as error:
             function = needs.name(int(error.details["function"]))
             raise _refused(error.message, function, ir(), "lr") from error

@@ -145,10 +145,10 @@ class Packing:
         several = kernel.waits and arrangement.lane_items > 1
         context = rows_bytes(shape.lanes, context_words(kernel, several))
         kept = kernel.loop_words if arrangement.lane_grid else kernel.switch_words
-        stride = rows_bytes(shape.lanes, kept) if several else 0
+        stride = rows_bytes(shape.lanes, kept * arrangement.tile) if several else 0
         words = {"rounds": top, "context_rows": context_words(kernel, several) * ROW_BYTES, "fiber_stride": stride}
         words["fiber_way"] = kernel.switch_way
-        for name, size in (("context", context), ("fiber", stride * arrangement.lane_items)):
+        for name, size in (("context", context), ("fiber", stride * arrangement.lane_items // arrangement.tile)):
             local = 0 < size <= top - end
             top -= size if local else 0
             words[f"{name}_base"] = top if local else self._space.allocate(self._cores * size)
@@ -223,4 +223,6 @@ def _entry(kernel: Kernel, arrangement: Arrangement) -> int:
     """The stub that goes through items as they are arranged."""
     if arrangement.join:
         return kernel.join_stub
+    if arrangement.tile > 1:
+        return kernel.tile_stub
     return kernel.loop_stub if arrangement.lane_grid else kernel.stub

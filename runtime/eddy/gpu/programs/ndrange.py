@@ -50,6 +50,7 @@ class Arrangement:
         lane_grid: Lanes by dimension, where a lane goes from item to item in steps of these; empty where it does not.
         walk: How lanes go from item to item where groups mean nothing to the kernel: a group is so many lanes then,
             and counts in the order of the walk.
+        tile: Work-items of a group that a lane does at once.
     """
 
     work_dim: int
@@ -65,6 +66,7 @@ class Arrangement:
     fold: int = 0
     walk: Walk | None = None
     join: bool = False
+    tile: int = 1
 
     @property
     def group_items(self) -> int:
@@ -144,7 +146,7 @@ def arrange_ndrange(
     shared = _shared(shape, program, found, group, math.prod(counts), local)
     groups = (counts[0], counts[1], counts[2])
     lanes = (shared.warps, shared.beside, local, shared.lane_items, shared.grid)
-    return Arrangement(dimensions, whole, start, group, groups, *lanes, fold, walk, join)
+    return Arrangement(dimensions, whole, start, group, groups, *lanes, fold, walk, join, shared.tile)
 
 
 def _range(global_size: Sequence[int], offset: Sequence[int] | None) -> tuple[Sizes, Sizes]:

@@ -102,7 +102,8 @@ class Program:
         kernels = {}
         for name, fields in dict(raw.pop("kernels")).items():
             arguments = tuple(Argument(**argument) for argument in fields["arguments"])
-            kernels[name] = Kernel(**{**fields, "arguments": arguments, "group_size": tuple(fields["group_size"])})
+            sizes = {field: tuple(fields[field]) for field in ("group_size", "tile")}
+            kernels[name] = Kernel(**{**fields, "arguments": arguments, **sizes})
         return cls(**{**raw, "elf": base64.b64decode(raw["elf"]), "kernels": kernels})
 
 

@@ -103,6 +103,8 @@ class Kernel:
         switch_way: Which of the program's ways of keeping them is its own.
         loop_stub: Address of the same with a loop over a lane's items between barriers; 0 where there is none.
         loop_words: Words a work-item keeps over a barrier there.
+        tile_stub: Address of the same for a tile of items at once; 0 where there is none.
+        tile: Columns and rows of it.
         loop_crowded: Whether a lane rather takes one work-item than several that way, where the group has no more.
         folds: Whether an item may do that of a second row as well, half the rows away.
         join_stub: Address of the same for two neighbours in the first dimension at once, of both rows if it folds; 0
@@ -131,6 +133,8 @@ class Kernel:
     switch_way: int = 0
     loop_stub: int = 0
     loop_words: int = 0
+    tile_stub: int = 0
+    tile: tuple[int, ...] = (1, 1)
     loop_crowded: bool = False
     local_each: bool = False
     folds: bool = False

@@ -11,9 +11,9 @@ from eddy.gpu.work_items.local_placement import PlacedFunction
 
 BODY = "__clang_ocl_kern_imp_"
 """Begins the name of a kernel's own function."""
-ONCE, ITEMS = "eddy_once_", "eddy_items_"
-"""Begin those of the function for lanes with one item, and for lanes with several."""
-_MADE = re.compile(rf"^(?:{BODY}|eddy_(?:call|loop|join|once|items|one|pair|two|near|placed|joined)_)")
+ONCE, ITEMS, TILES = "eddy_once_", "eddy_items_", "eddy_tiles_"
+"""Begin those of the function for lanes with one item, for lanes with several, and for lanes with tiles of them."""
+_MADE = re.compile(rf"^(?:{BODY}|eddy_(?:call|loop|tile|join|once|items|tiles|one|pair|two|near|placed|joined)_)")
 PURE = "nounwind memory(none)"
 """Attributes of what is the same whenever it is asked."""
 LOOP = "!eddy_loop"

@@ -35,11 +35,13 @@ class LoopModule:
         ir: Its text.
         words: By kernel, the words of a row that an item of it keeps.
         placed: Those whose `__local` variables each work-group has for itself.
+        plans: Those kernels.
     """
 
     ir: str
     words: dict[str, int] = field(default_factory=dict)
     placed: set[str] = field(default_factory=set)
+    plans: dict[str, LoopPlan] = field(default_factory=dict)
 
 
 def with_item_loops(ir: str, kernels: Iterable[str]) -> LoopModule:
@@ -71,8 +73,9 @@ def with_item_loops(ir: str, kernels: Iterable[str]) -> LoopModule:
         second = called_as(stub, kernel, ITEMS).replace(f"@{STUB}{kernel}(", f"@{LOOP_STUB}{kernel}(", 1)
         made.ir += f"\n{once}\n{body}\n{second}"
         made.words[kernel] = plan.words
+        made.plans[kernel] = plan
     if made.words:
-        made.ir = _with_loops(_with_tag(made.ir))
+        made.ir = with_nodes(made.ir)
     return made
 
 
@@ -93,6 +96,11 @@ def _once(text: str, own: PlacedFunction) -> str:
     lines = [BAR.format(n=k) if BARRIER.match(line) else line for k, line in enumerate(text.split("\n"))]
     at = lines.index("entry:") + 1
     return "\n".join([*lines[:at], *bases(own), *lines[at:]])
+
+
+def with_nodes(ir: str) -> str:
+    """A module whose loops over items say how they and their rows are to be understood."""
+    return _with_loops(_with_tag(ir))
 
 
 def _with_tag(ir: str) -> str:

@@ -299,7 +299,7 @@ class _Several:
         asked = {_axis(line) for block in self._blocks.values() for line in block.lines}
         if len(self._blocks) > MAX_BLOCKS or (ROWS in axes and not again) or not asked.issuperset(axes):
             raise IrregularFunction("too long, or without a loop or ids")
-        uniform = {axis: Uniformity(self._function, module, axis) for axis in axes}
+        uniform = {axis: Uniformity(self._function, module, axis, parting=False) for axis in axes}
         variables, self._direct = self._function.variables, uniform[axes[0]].direct
         private = set(variables) - self._direct
         self._varying = {axis: found.varying | found.variables | private for axis, found in uniform.items()}

@@ -17,10 +17,12 @@ READS = "eddy_first_id"
 """The function that stands for the address of the first global id."""
 STUB = "eddy_call_"
 LOOP_STUB = "eddy_loop_"
+TILE_STUB = "eddy_tile_"
 JOIN_STUB = "eddy_join_"
-"""Begin the names of stubs: of kernels, of those whose lanes take several items (`eddy.gpu.work_items.item_loops`), and
-of those whose lanes do neighbours at once (`eddy.gpu.work_items.item_pairs`)."""
-_STUBS = (STUB, LOOP_STUB, JOIN_STUB)
+"""Begin the names of stubs: of kernels, of those whose lanes take several items (`eddy.gpu.work_items.item_loops`), of
+those whose lanes take a tile of them at once (`eddy.gpu.work_items.tile_module`), and of those whose lanes do
+neighbours at once (`eddy.gpu.work_items.item_pairs`)."""
+_STUBS = (STUB, LOOP_STUB, TILE_STUB, JOIN_STUB)
 _DEFINED = re.compile(r"^define [^@\n]*@([\w.$]+)\(")
 _OWN = re.compile(r"^define (?:available_externally )?dso_local (?!hidden |protected )")
 """A function that others could have; one that is `extern inline` has no other definition either."""

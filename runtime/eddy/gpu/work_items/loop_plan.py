@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from eddy.gpu.programs.ir_function import IrregularFunction, defined_value, parse
+from eddy.gpu.programs.ir_function import TOKEN, IrregularFunction, defined_value, parse, reachable_blocks
 from eddy.gpu.programs.ir_types import bytes_of
+from eddy.gpu.programs.item_tile import ONE, TILES_BY_AXES
 from eddy.gpu.work_items.item_region import ItemRegion
 from eddy.gpu.work_items.live_variables import LiveVariables, Rematerialization, escaped_variables
 from eddy.gpu.work_items.local_placement import PlacedFunction
@@ -43,6 +44,7 @@ class LoopPlan:
         live: Variables that are needed again, by block.
         rows: The first word and the number of words of each variable that items keep over a barrier.
         values: Every value the function defines, and its blocks.
+        tile: The items that are done at once where their ways are the same.
 
     Raises:
         Irregular: It cannot become loops.
@@ -73,6 +75,35 @@ class LoopPlan:
         self.values = set(blocks) | {defined_value(line) for block in blocks.values() for line in block.lines} - {""}
         for region in self.regions:
             region.check(self.values)
+        self.tile = ONE
+        self._differing: dict[str, set[str]] = {}
+
+    def in_tiles(self) -> bool:
+        """Have a tile of items done at once where they go the same ways; False where they do too seldom for that.
+
+        Those of the other regions are done one after the other, so these should be come to once.
+        """
+        self.tile = tile = TILES_BY_AXES[min(self.axes, 2) - 1]
+        private = set(self.function.variables) - self.direct
+        for axis in tile.axes:
+            if axis not in self._differing:
+                found = Uniformity(self.function, self._module, axis)
+                self._differing[axis] = found.varying | found.variables | private
+        apart = [region for region in self.regions if not self.is_joint(region)]
+        blocks = self.function.blocks
+        again = (region.start in reachable_blocks(blocks, blocks[region.start].targets) for region in apart)
+        # A variable that is pointed to must stay where it is, and has one place where items are done one by one.
+        return len(apart) < len(self.regions) and not any(again) and not (apart and self._pointed_to)
+
+    def axes_of(self, name: str) -> str:
+        """The dimensions in which a value or variable differs among a tile's items."""
+        return "".join(axis for axis in self.tile.axes if name in self._differing[axis])
+
+    def is_joint(self, region: ItemRegion) -> bool:
+        """Whether a tile's items go the same ways through a region."""
+        blocks = (self.function.blocks[name] for name in region.names)
+        ends = (block.lines[-1] for block in blocks if len(block.targets) > 1)
+        return not any(self.axes_of(name) for end in ends for name in TOKEN.findall(end.partition("label")[0]))
 
     @property
     def inner(self) -> str:

@@ -131,7 +131,8 @@ class Uniformity:
     Args:
         function: Whose.
         module: Where it is from.
-        axis: The dimension in which two items differ that go the same ways; "" for all items of a group.
+        axis: The dimension in which the items differ; "" for all items of a group.
+        parting: Whether items that differ in `axis` may go different ways; otherwise they are taken to go the same.
 
     Attributes:
         varying: Values that may differ, and addresses that may be of private memory.
@@ -140,8 +141,8 @@ class Uniformity:
         regular: Whether all items come to each barrier as often as any does.
     """
 
-    def __init__(self, function: Function, module: IrModule, axis: str = "") -> None:
-        self._function, self._module, self._axis = function, module, axis
+    def __init__(self, function: Function, module: IrModule, axis: str = "", parting: bool = True) -> None:
+        self._function, self._module, self._axis, self._parting = function, module, axis, parting
         self.direct = self._direct()
         self.varying = set(function.variables) - self.direct
         self.variables: set[str] = set()
@@ -197,9 +198,9 @@ class Uniformity:
         return any(token in self.varying for token in TOKEN.findall(line) if token != made)
 
     def _part(self, name: str) -> None:
-        """Items go different ways from a block on, until they meet; those of one axis are taken to go the same."""
+        """Items go different ways from a block on, until they meet."""
         self._parted.add(name)
-        if self._axis:
+        if not self._parting:
             return
         blocks = self._function.blocks
         meeting = self._meetings.get(name, _EXIT)
