@@ -190,7 +190,7 @@ def test_what_waits_for_the_host_is_taken_when_it_is_sent(host: Host, context: H
     gate, data = host.make("clCreateUserEvent", context), ctypes.create_string_buffer(b"too soon", 8)
     write = ctypes.c_uint64(number("CL_MAP_WRITE_INVALIDATE_REGION"))
     mapped = host.make("clEnqueueMapBuffer", queue, flat, 1, write, *pitches(4, 4), 0, None, None)
-    ctypes.memmove(mapped.value, b"maps", 4)
+    ctypes.memmove(mapped.value or 0, b"maps", 4)
     host.call("clEnqueueWriteBuffer", queue, flat, 0, *pitches(0, 8), data, 1, handles(gate), None)
     box = (sizes(1, 0, 0), sizes(2, 0, 0), sizes(2, 2, 1), *pitches(4, 8, 4, 8))
     host.call("clEnqueueWriteBufferRect", queue, rows, 0, *box, data, 0, None, None)

@@ -203,11 +203,20 @@ class CommandExchange:
         if self._unsent() or self._moved:
             self.send(until, min(wait_s, AT_FIRST_S))
         else:
-            life = self._life
-            came = self._ask({"commands": [], "life": life, "known": self._known}, (), until, wait_s)
-            with self._lock:
-                if came is not None:
-                    self._take(life, *came)
+            self.ask(until, wait_s)
+
+    def ask(self, until: int = 0, wait_s: float = 0.0) -> None:
+        """A request that brings nothing, and takes what has come; beside those of other threads that bring something.
+
+        Args:
+            until: Command to wait for.
+            wait_s: Wall seconds for that.
+        """
+        life = self._life
+        came = self._ask({"commands": [], "life": life, "known": self._known}, (), until, wait_s)
+        with self._lock:
+            if came is not None:
+                self._take(life, *came)
 
     def send(self, until: int = 0, wait_s: float = 0.0, patiently: bool = True) -> None:
         """Send some of what has gathered, and take what came of it.
