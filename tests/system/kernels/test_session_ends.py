@@ -231,7 +231,7 @@ def test_a_session_that_nobody_uses_is_closed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_session_whose_client_is_gone_is_closed_whatever_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lease runs from the last request; after a restart of the server from there, as its client could not ask meanwhile."""
+    """A lease runs from the last request; after a restart of the server from there: its client could not ask before."""
     monkeypatch.setattr("eddy.hypervisor.engine.session_keeper.LOOK_S", 0.0)
     store = Store(":memory:")
     tenants(store, ada=1, bob=1)
