@@ -1261,13 +1261,15 @@ class Session(TypedDict):
     memory_bytes: int
     """Board memory it has, or had."""
     idle_timeout_s: float
-    """Wall seconds without use after which it is closed."""
+    """Wall seconds without a command after which it is closed."""
     on_pressure: OnPressure
     """What becomes of it when others wait for memory."""
     out_of_order: bool
     """Whether `after` and barriers alone order its commands."""
     priority: int
     """Of its tenant's own work, higher comes first."""
+    lease_s: float | None
+    """Wall seconds without a batch, which may be empty, after which it is closed; null for never."""
     opened_unix_s: float
     """When it was opened, in seconds since 1970."""
     ended_unix_s: float | None
@@ -1293,7 +1295,7 @@ class Session(TypedDict):
     core_seconds: float
     """What its launches had of cores since the server started."""
     idle_s: float
-    """Wall seconds since its last request."""
+    """Wall seconds since its last commands came."""
     clusters: list[SessionCluster]
     """Kinds of clusters there are; empty once it has ended."""
 

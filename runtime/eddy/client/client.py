@@ -98,15 +98,18 @@ class Client(BlockingCaller, ClientCalls):
         on_pressure: str | None = None,
         out_of_order: bool | None = None,
         priority: int | None = None,
+        lease_s: float | None = None,
     ) -> Session:
         """Memory on the board that stays, and a stream of commands on it; a context manager, which closes it.
 
         Args:
             memory_bytes: Board memory it has: for its buffers, its programs and their stacks.
-            idle_timeout_s: Wall seconds without use after which the server closes it.
+            idle_timeout_s: Wall seconds without a command after which the server closes it.
             on_pressure: While nobody uses it and others wait for memory: `spill` it to the disk, or keep it (`refuse`).
             out_of_order: Whether `after` and barriers alone order commands; else each follows the last.
             priority: Of your own work, higher comes first.
+            lease_s: Wall seconds without a request of commands, or `Session.renew`, after which the server closes it,
+                whatever is under way.
 
         Raises:
             QuotaExceeded: You have as many sessions as you may.
@@ -115,7 +118,7 @@ class Client(BlockingCaller, ClientCalls):
 
         given = {
             **{"memory_bytes": memory_bytes, "idle_timeout_s": idle_timeout_s, "on_pressure": on_pressure},
-            **{"out_of_order": out_of_order, "priority": priority},
+            **{"out_of_order": out_of_order, "priority": priority, "lease_s": lease_s},
         }
         asked = {name: value for name, value in given.items() if value is not None}
         return Session(self, self.transport.run(self.transport.read_answer(Opened, "POST", "/v1/sessions", body=asked)))

@@ -103,10 +103,12 @@ class SessionOptions:
 
     Attributes:
         memory_bytes: Board memory it has: for its buffers, its programs and their stacks.
-        idle_timeout_s: Wall seconds without a request, and without a command under way, after which it is closed.
+        idle_timeout_s: Wall seconds without a command, and without one under way, after which it is closed.
         on_pressure: What becomes of it when others wait for memory.
         out_of_order: Whether commands are ordered by `after` and barriers alone; else each comes after the one before.
         priority: Of the tenant's own work, higher comes first; one of `eddy.core.jobs.PRIORITIES`.
+        lease_s: Wall seconds without a batch, which may be empty, after which it is closed, whatever is under way; None
+            for never.
     """
 
     memory_bytes: int = DEFAULT_BYTES
@@ -114,6 +116,7 @@ class SessionOptions:
     on_pressure: OnPressure = OnPressure.SPILL
     out_of_order: bool = False
     priority: int = 1
+    lease_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

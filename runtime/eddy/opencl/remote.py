@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -10,7 +12,9 @@ from typing import Any
 from eddy.client import Client
 from eddy.client.answers import ProgramKernel
 from eddy.client.calls import sessions as client_sessions
+from eddy.client.calls.command_exchange import OVER
 from eddy.core.errors import EddyError, InvalidRequest, QuotaExceeded
+from eddy.core.sessions import MAX_IDLE_S
 from eddy.gpu.programs.shape import ClusterShape
 from eddy.gpu.programs.signature import Argument, Kernel
 from eddy.host import distribution
@@ -22,6 +26,9 @@ SHARE = 4
 """A context takes this part of what a tenant may hold on the board, so that several fit."""
 OVERHEAD_BYTES = 512 << 10
 """Of a session's memory: its program, and the stacks and logs of launches."""
+LEASE_S = 60.0
+"""Wall seconds after which the sessions of a helper that was killed, or cannot be reached, are closed. A helper that is
+there renews them, so that a host may rest for a day."""
 CLOCK_HZ = 100_000_000
 """Of clusters where the server does not say, which is everywhere yet."""
 
@@ -247,6 +254,8 @@ class RemoteSessions:
 
     def __init__(self, client: Client, memory_bytes: int = 0) -> None:
         self._client, self._memory_bytes = client, memory_bytes
+        self._opened: list[client_sessions.Session] = []
+        self._renewer: threading.Thread | None = None
 
     def device(self) -> Device:
         """What there is to compute with.
@@ -283,7 +292,23 @@ class RemoteSessions:
         Raises:
             QuotaExceeded: The tenant has as many as it may.
         """
-        return RemoteSession(self._client.open_session(memory_bytes=self._memory_bytes, out_of_order=True))
+        opened = self._client.open_session(
+            memory_bytes=self._memory_bytes, out_of_order=True, lease_s=LEASE_S, idle_timeout_s=MAX_IDLE_S
+        )
+        self._opened.append(opened)
+        if self._renewer is None:
+            self._renewer = threading.Thread(target=self._renew, daemon=True)
+            self._renewer.start()
+        return RemoteSession(opened)
+
+    def _renew(self) -> None:
+        """Keep sessions as long as this process is there."""
+        while True:
+            time.sleep(LEASE_S / 4)
+            self._opened = [each for each in self._opened if each.state not in OVER]
+            for session in self._opened:
+                with suppress(EddyError):  # commands are told
+                    session.renew()
 
     def close(self) -> None:
         """Close the client's connections."""

@@ -230,6 +230,33 @@ def test_a_session_that_nobody_uses_is_closed(monkeypatch: pytest.MonkeyPatch) -
     assert board.state().buffers == ()
 
 
+def test_a_session_whose_client_is_gone_is_closed_whatever_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease runs from the last request; after a restart of the server from there: its client could not ask before."""
+    monkeypatch.setattr("eddy.hypervisor.engine.session_keeper.LOOK_S", 0.0)
+    store = Store(":memory:")
+    tenants(store, ada=1, bob=1)
+    engine, board = begun(store)
+    leased = SessionOptions(SMALL, lease_s=3600.0)
+    ada, bob = guest(engine, "ada", leased), guest(engine, "bob", leased)
+    for _ in range(5):
+        ada.launch("many", 1, size=4096)
+    serve(engine, ada, bob, until=lambda: bool(board.state().slots[1].items) and len(ada.results) >= 3)
+    engine.sessions.get(ada.name).heard_s -= 3601.0
+    engine.sessions.get(bob.name).heard_s -= 1800.0
+    while not engine.is_idle:
+        engine.step(1e-3)
+    assert (store.sessions.get(ada.name).state, store.sessions.get(ada.name).cause) == (
+        SessionState.CLOSED,
+        "client-gone",
+    )
+    assert not board.state().slots[1].items
+    assert state(engine, bob) is SessionState.RESIDENT
+    engine.sessions.get(bob.name).heard_s -= 1801.0
+    engine, _ = begun(store, board)
+    serve(engine, bob)
+    assert count(engine, bob) == 1
+
+
 def test_a_session_that_is_closed_while_it_works_stops_and_gives_everything_back() -> None:
     store = Store(":memory:")
     tenants(store, ada=1)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-from eddy.client.calls.command_exchange import AT_FIRST_S, SOON, CommandExchange
+from eddy.client.calls.command_exchange import AT_FIRST_S, GATHER_S, SOON, CommandExchange
 from eddy.client.calls.session_events import SessionEvent, SessionFailed
 from eddy.client.transport.errors import ServerUnreachable
 from eddy.core.errors import NotFound
@@ -224,3 +224,24 @@ def test_a_server_that_knows_less_than_it_told_is_given_markers_for_what_ended()
     exchange.service.end(second.number)
     exchange.wait(second, 10)
     assert not exchange.open
+
+
+def test_while_many_are_to_end_ends_gather_and_while_few_are_they_are_asked_for_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exchange, slept = Exchange(), list[float]()
+    ended = iter(range(1, SOON + 10))
+
+    def turn(until: int, wait_s: float) -> None:
+        """An answer with the next end alone."""
+        exchange.service.end(next(ended))
+        CommandExchange.ask(exchange, until)
+
+    monkeypatch.setattr("eddy.client.calls.command_exchange.time.sleep", slept.append)
+    monkeypatch.setattr("eddy.client.calls.command_exchange.time.monotonic", lambda: 1000.0)
+    events = [exchange.marker() for _ in range(SOON + 2)]
+    exchange.send()
+    monkeypatch.setattr(exchange, "_turn", turn)
+    for event in events:
+        exchange.wait(event)
+    assert slept == pytest.approx([GATHER_S] * 3)

@@ -123,12 +123,74 @@ def test_what_waits_for_a_marker_in_many_ways_names_each_command_once(
     host.release(Event=events, Kernel=kernel, Program=program, MemObject=buffer)
 
 
-def test_a_user_event_that_can_no_more_be_set_fails_what_waits(host: Host, context: Handle, queue: Handle) -> None:
+def test_a_user_event_can_be_set_after_its_release_as_long_as_something_waits_for_it(
+    host: Host, context: Handle, queue: Handle
+) -> None:
     gate, marker = user_event(host, context), Handle()
     host.call("clEnqueueMarkerWithWaitList", queue, 1, handles(gate), ctypes.byref(marker))
     host.release(Event=gate)
-    assert host.status(marker) == IN_WAIT_LIST
+    assert host.status(marker) == QUEUED
+    for refused in (lambda: host.status(gate), lambda: host.release(Event=gate)):
+        with pytest.raises(Refused, match="CL_INVALID_EVENT"):
+            refused()
+    set_status(host, gate, COMPLETE)
+    assert host.status(marker) == COMPLETE
+    lonely = user_event(host, context)
+    host.release(Event=lonely)
+    for released in (gate, lonely, marker):
+        with pytest.raises(Refused, match="CL_INVALID_EVENT"):
+            set_status(host, released, COMPLETE)
     host.release(Event=marker)
+
+
+def test_threads_that_fill_what_waits_and_callbacks_that_check_it(host: Host) -> None:
+    """Hosts that work in turns with the device: a thread fills what a write brings that was enqueued before, and
+    opens the gate, which the host has released meanwhile; the read's callback begins the thread that checks."""
+    context, words, right = host.context(), 1 << 14, [threading.Event() for _ in range(4)]
+    program, kept, checkers = host.program(context, STEP), [], []
+
+    def fill(data: ctypes.Array[ctypes.c_int], gate: Handle, one: int) -> None:
+        data[:] = [one] * words
+        set_status(host, gate, COMPLETE)
+
+    def work(one: int) -> None:
+        queue, gate, done = host.queue(context), user_event(host, context), Handle()
+        data, buffer = (ctypes.c_int * words)(), host.buffer(context, 4 * words)
+        where = (ctypes.c_size_t(0), ctypes.c_size_t(4 * words), data)
+
+        def check() -> None:
+            if list(data) == [one * 7] * words:
+                right[one].set()
+
+        def notify(_event: int, status: int, _data: int | None) -> None:
+            checkers.append(threading.Thread(target=check))
+            if status == COMPLETE:
+                checkers[-1].start()
+
+        called = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(notify)
+        host.call("clEnqueueWriteBuffer", queue, buffer, 0, *where, 1, handles(gate), None)
+        kernel = host.kernel(program, "step", buffer, ints(7))
+        host.release(Event=host.launch(queue, kernel, [words], [256]))
+        host.call("clEnqueueReadBuffer", queue, buffer, 0, *where, 0, None, ctypes.byref(done))
+        host.call("clSetEventCallback", done, COMPLETE, called, None)
+        filler = threading.Thread(target=fill, args=(data, gate, one))
+        host.release(Event=[gate, done])
+        filler.start()
+        kept.append((called, data, {"CommandQueue": queue, "MemObject": buffer, "Kernel": kernel}, filler))
+
+    workers = [threading.Thread(target=work, args=(one,)) for one in range(len(right))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    host.release(Context=context)
+    assert [each.wait(60) for each in right] == [True] * len(right)
+    for _, _, objects, filler in kept:  # functions and memory live until here
+        filler.join()
+        host.release(**objects)
+    for checker in checkers:
+        checker.join()
+    host.release(Program=program)
 
 
 def test_callbacks_come_once_in_a_thread_that_may_call_opencl(host: Host, context: Handle, queue: Handle) -> None:

@@ -184,6 +184,26 @@ def test_a_map_that_is_unmapped_before_it_is_there_writes_nothing_and_lands_nowh
     host.release(Event=gate, MemObject=buffer)
 
 
+def test_what_waits_for_the_host_is_taken_when_it_is_sent(host: Host, context: Handle, queue: Handle) -> None:
+    """Bytes of writes that a user event holds back, by rows and of a map too; a pattern and arguments at once."""
+    flat, rows, filled = (host.buffer(context, 8, data=b"........") for _ in range(3))
+    gate, data = host.make("clCreateUserEvent", context), ctypes.create_string_buffer(b"too soon", 8)
+    write = ctypes.c_uint64(number("CL_MAP_WRITE_INVALIDATE_REGION"))
+    mapped = host.make("clEnqueueMapBuffer", queue, flat, 1, write, *pitches(4, 4), 0, None, None)
+    ctypes.memmove(mapped.value or 0, b"maps", 4)
+    host.call("clEnqueueWriteBuffer", queue, flat, 0, *pitches(0, 8), data, 1, handles(gate), None)
+    box = (sizes(1, 0, 0), sizes(2, 0, 0), sizes(2, 2, 1), *pitches(4, 8, 4, 8))
+    host.call("clEnqueueWriteBufferRect", queue, rows, 0, *box, data, 0, None, None)
+    host.call("clEnqueueFillBuffer", queue, filled, data, *pitches(4, 0, 8), 0, None, None)
+    host.call("clEnqueueUnmapMemObject", queue, flat, mapped, 0, None, None)
+    data.raw = b"abcdefgh"
+    host.call("clSetUserEventStatus", gate, 0)
+    assert host.read(queue, flat, 8) == b"abcdmaps"
+    assert host.read(queue, rows, 8) == b".cd..gh."
+    assert host.read(queue, filled, 8) == b"too too "
+    host.release(Event=gate, MemObject=[flat, rows, filled])
+
+
 def test_flags_of_the_host(host: Host, context: Handle, queue: Handle) -> None:
     hidden, given = host.buffer(context, 8, "HOST_NO_ACCESS"), host.buffer(context, 8, "HOST_WRITE_ONLY")
     for buffer in (hidden, given):

@@ -38,10 +38,13 @@ class Session(Answer):
     state: SessionState = Field(description="Where it is in its life.")
     cause: str = Field(description='Why it ended; "" while it is open.')
     memory_bytes: int = Field(description="Board memory it has, or had.")
-    idle_timeout_s: float = Field(description="Wall seconds without use after which it is closed.")
+    idle_timeout_s: float = Field(description="Wall seconds without a command after which it is closed.")
     on_pressure: OnPressure = Field(description="What becomes of it when others wait for memory.")
     out_of_order: bool = Field(description="Whether `after` and barriers alone order its commands.")
     priority: int = Field(description="Of its tenant's own work, higher comes first.")
+    lease_s: float | None = Field(
+        description="Wall seconds without a batch, which may be empty, after which it is closed; null for never."
+    )
     opened_unix_s: float = Field(description="When it was opened, in seconds since 1970.")
     ended_unix_s: float | None = Field(description="When it ended; null while it is open.")
     buffers: int = Field(description="Buffers it has.")
@@ -54,7 +57,7 @@ class Session(Answer):
     bytes_down: int = Field(description="Bytes that its reads took over the network since the server started.")
     bytes_kept: int = Field(description="Bytes of buffers that launches found on the board since the server started.")
     core_seconds: float = Field(description="What its launches had of cores since the server started.")
-    idle_s: float = Field(description="Wall seconds since its last request.")
+    idle_s: float = Field(description="Wall seconds since its last commands came.")
     clusters: list[SessionCluster] = Field(description="Kinds of clusters there are; empty once it has ended.")
 
 
@@ -108,6 +111,7 @@ def session_answer(
         cause=record.cause,
         memory_bytes=options.memory_bytes,
         idle_timeout_s=options.idle_timeout_s,
+        lease_s=options.lease_s,
         on_pressure=options.on_pressure,
         out_of_order=options.out_of_order,
         priority=options.priority,

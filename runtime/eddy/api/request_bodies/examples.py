@@ -311,6 +311,7 @@ SESSION: dict[str, Any] = {
     "on_pressure": "spill",
     "out_of_order": False,
     "priority": 1,
+    "lease_s": None,
     "opened_unix_s": 1795991875.28,
     "ended_unix_s": None,
     "buffers": 3,

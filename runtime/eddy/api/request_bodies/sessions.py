@@ -45,7 +45,7 @@ class SessionSubmission(Request):
         default=DEFAULT_IDLE_S,
         gt=0,
         le=MAX_IDLE_S,
-        description="Wall seconds without a request, and without a command under way, after which it is closed.",
+        description="Wall seconds without a command, and without one under way, after which it is closed.",
     )
     on_pressure: Literal["spill", "refuse"] = Field(
         default="spill",
@@ -56,10 +56,20 @@ class SessionSubmission(Request):
     )
     priority: Literal[1, 3, 9] = Field(default=1, description="Of your own work, higher comes first.")
 
+    lease_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=MAX_IDLE_S,
+        description="Wall seconds without a batch, which may be empty, after which it is closed, whatever is under "
+        "way: its client is gone. `null` for never.",
+    )
+
     def options(self) -> SessionOptions:
         """As the engine takes them."""
         on_pressure = OnPressure(self.on_pressure)
-        return SessionOptions(self.memory_bytes, self.idle_timeout_s, on_pressure, self.out_of_order, self.priority)
+        return SessionOptions(
+            self.memory_bytes, self.idle_timeout_s, on_pressure, self.out_of_order, self.priority, self.lease_s
+        )
 
 
 class ProgramSubmission(Request):

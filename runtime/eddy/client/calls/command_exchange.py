@@ -38,6 +38,9 @@ ASK_S = 20.0
 """Wall seconds one request waits at most; the next one goes on."""
 AT_FIRST_S = 0.02
 """Wall seconds a request waits that brings commands: other threads' commands cannot travel meanwhile."""
+GATHER_S = 0.01
+"""Wall seconds in which ends gather before they are asked for again while `SOON` commands or more have not ended: a
+request costs more than a launch does."""
 OVER = ("closed", "lost")
 
 
@@ -68,6 +71,8 @@ class CommandExchange:
         self._joints: dict[int, tuple[frozenset[SessionEvent], SessionEvent]] = {}
         """Markers that stand for many commands, by the block of numbers they are of, each with those it comes after."""
         self._life, self._known = "", 0
+        self._told_s = 0.0
+        """Wall time of the last answer."""
         self._moved = False
         """Whether a server of another life answered one who waited: the next one who sends sees to the programs."""
         self._lock, self._sending = threading.RLock(), threading.Lock()
@@ -174,6 +179,8 @@ class CommandExchange:
             left = ASK_S if until is None else until - time.monotonic()
             if left <= 0:
                 raise TimeoutError(f"command {event.number} has not ended within {timeout_s:g} s")
+            if len(self.open) >= SOON and self.accepted >= event.number:
+                time.sleep(min(left, max(0.0, self._told_s + GATHER_S - time.monotonic())))
             self._turn(event.number, min(left, ASK_S))
 
     def flush(self) -> None:
@@ -203,11 +210,20 @@ class CommandExchange:
         if self._unsent() or self._moved:
             self.send(until, min(wait_s, AT_FIRST_S))
         else:
-            life = self._life
-            came = self._ask({"commands": [], "life": life, "known": self._known}, (), until, wait_s)
-            with self._lock:
-                if came is not None:
-                    self._take(life, *came)
+            self.ask(until, wait_s)
+
+    def ask(self, until: int = 0, wait_s: float = 0.0) -> None:
+        """A request that brings nothing, and takes what has come; beside those of other threads that bring something.
+
+        Args:
+            until: Command to wait for.
+            wait_s: Wall seconds for that.
+        """
+        life = self._life
+        came = self._ask({"commands": [], "life": life, "known": self._known}, (), until, wait_s)
+        with self._lock:
+            if came is not None:
+                self._take(life, *came)
 
     def send(self, until: int = 0, wait_s: float = 0.0, patiently: bool = True) -> None:
         """Send some of what has gathered, and take what came of it.
@@ -285,6 +301,7 @@ class CommandExchange:
         if self.state in OVER:
             return
         self.state, self.cause, self.accepted = head["state"], head["cause"], max(self.accepted, head["accepted"])
+        self._told_s = time.monotonic()
         at = 0
         for serial, number, code, message, profile, size, log in head["results"]:
             event = self.open.pop(number, None)

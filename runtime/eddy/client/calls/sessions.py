@@ -330,6 +330,11 @@ class Session:
         """Send what has gathered and take what results there are; does not wait."""
         self.exchange.send()
 
+    def renew(self) -> None:
+        """Say that its client is there, which a session that was opened with `lease_s` has to hear; takes what results
+        there are, and waits for no thread that sends."""
+        self.exchange.ask()
+
     def show(self) -> answers.Session:
         """The session as the server describes it."""
         found = self._client.transport.json("GET", f"/v1/sessions/{self.token}")

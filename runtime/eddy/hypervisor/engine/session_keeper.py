@@ -240,7 +240,7 @@ class SessionKeeper:
                 session.keep_marks()
 
     def expire(self) -> None:
-        """Close sessions that nobody has used for as long as they allow."""
+        """Close sessions that nobody has used for as long as they allow, and those whose clients are gone."""
         now_s = time.monotonic()
         if now_s < self._look_s:
             return
@@ -251,10 +251,15 @@ class SessionKeeper:
                 quiet = m.LaunchStreamReport(session_job(session.record.number), on=False)
                 self._inbox.append(partial(_say, quiet))
             rests = session.is_at_rest and now_s - session.asked_s > session.record.options.idle_timeout_s
-            if session.state is not SessionState.CLOSING and (
-                rests or self._store.tenants.is_removed(session.record.tenant)
-            ):
-                self.close(session, "idle" if rests else "tenant-removed")
+            lease_s = session.record.options.lease_s
+            causes = {
+                "idle": rests,
+                "client-gone": lease_s is not None and now_s - session.heard_s > lease_s,
+                "tenant-removed": self._store.tenants.is_removed(session.record.tenant),
+            }
+            cause = next((name for name, is_so in causes.items() if is_so), "")
+            if cause and session.state is not SessionState.CLOSING:
+                self.close(session, cause)
 
     # Its parts ----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -160,6 +161,7 @@ class SessionService:
         """
         await self._worker.ready.wait()
         session = self.get(name, tenant)
+        session.heard_s = time.monotonic()
         if any(isinstance(each.body, (LaunchCommand, StartCommand)) for each in batch.commands):
             await self._check_budget(session.record.tenant)
         known = batch.known if batch.life == self._keeper.life else 0

@@ -123,7 +123,8 @@ class Session:
         running: Launches that the state machine has, by command.
         work: What launches counted since the server started, by program, kernel and cluster.
         streams: Whether the state machine takes its tenant to have work between its launches.
-        asked_s: Wall time of its last request.
+        asked_s: Wall time of its last commands.
+        heard_s: Wall time of its last request, which may have brought nothing; set by any thread.
         cause: Why it ended; "" while it is open.
     """
 
@@ -144,7 +145,7 @@ class Session:
         self.work: dict[tuple[str, str, str], KernelTotals] = {}
         self.streams = False
         self._others_bytes = others_bytes
-        self.asked_s = time.monotonic()
+        self.asked_s = self.heard_s = time.monotonic()
         self._brought = self._carried = self._taken = 0
         """Bytes of writes that came, those of them that were dealt with, and the number of the last command that came:
         the first and the last are counted where a batch is checked, by one thread at a time."""
@@ -227,7 +228,8 @@ class Session:
 
     def accept(self, commands: tuple[Command, ...], now_s: float) -> None:
         """Take a batch; what was taken before is passed over."""
-        self.asked_s = time.monotonic()
+        if commands:
+            self.asked_s = time.monotonic()
         for command in commands:
             fate = self.directory.fate(command.number)
             entry = self.stream.accept(command, now_s)

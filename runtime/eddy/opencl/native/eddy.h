@@ -192,7 +192,8 @@ struct _cl_event {
     bool transfer;
     size_t block, block_size;
     void *target;             // where bytes that were read go
-    struct geometry landing;
+    const void *source;       // or where those are that are to be written, until it is sent
+    struct geometry rows;     // of either
     struct mapping *mapping;  // to be ended with this command
     cl_event next_waiting, next_pending, next_walked;
     uint64_t walk; // the last search for what to wait for that met it
@@ -206,6 +207,7 @@ int enter(void);
 void leave(int *guard);
 #define LOCKED int guard __attribute__((cleanup(leave), unused)) = enter()
 void *make_object(enum kind kind, size_t size);
+bool is_there(const void *handle, enum kind kind);
 bool is_live(const void *handle, enum kind kind);
 void hold(void *object);
 void drop(void *object);
@@ -303,6 +305,7 @@ bool wait_for_room(size_t size, size_t *block);
 cl_int check_memory(const char *function, cl_command_queue queue, cl_mem memory, bool image);
 void copy_rows(uint8_t *to, const struct geometry *there, const uint8_t *from, const struct geometry *here);
 struct geometry flat(size_t offset, size_t size);
+struct geometry packed(const struct geometry *rows);
 size_t extent_of(const struct geometry *geometry);
 
 // memory.c, images.c

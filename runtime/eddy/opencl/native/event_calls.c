@@ -22,10 +22,12 @@ cl_event clCreateUserEvent(cl_context context, cl_int *errcode_ret) {
 
 cl_int clSetUserEventStatus(cl_event event, cl_int status) {
     LOCKED;
-    NEED(event, EVENT, CL_INVALID_EVENT);
+    if (!is_there(event, EVENT) || (!event->object.references && event->type != CL_COMMAND_USER))
+        REFUSE(CL_INVALID_EVENT, "event %p is not a live object", (void *)event);
     if (event->type != CL_COMMAND_USER) REFUSE(CL_INVALID_EVENT, "it is a command's event, not a user's");
     if (status > CL_COMPLETE) REFUSE(CL_INVALID_VALUE, "status %d is neither complete nor an error", status);
     if (event->status <= 0) REFUSE(CL_INVALID_OPERATION, "its status was set before");
+    if (!event->object.references) hold(event); // in the stead of what its release gave up
     end_event(event, status);
     advance();
     return CL_SUCCESS;
@@ -74,10 +76,10 @@ cl_int clReleaseEvent(cl_event event) {
     NEED(event, EVENT, CL_INVALID_EVENT);
     bool unset = event->type == CL_COMMAND_USER && event->status > 0;
     if (unset && event->object.references == 1) {
-        // Nobody can set it any more: without commands behind it it ends here, with some they would wait for ever.
+        // What waits for it holds it, and so it can be set as long as something does: hosts release first and set later.
         event->object.references = 0;
-        end_event(event, CL_INVALID_EVENT);
-        advance();
+        if (event->object.uses > 1) say("event %p is released and not set: what waits for it waits until it is", (void *)event);
+        drop(event);
         return CL_SUCCESS;
     }
     return release(__func__, event, EVENT, CL_INVALID_EVENT);

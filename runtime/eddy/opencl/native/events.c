@@ -219,6 +219,10 @@ static void send_command(cl_event event) {
         end_event(event, CL_OUT_OF_RESOURCES);
         return;
     }
+    if (event->source) { // only now: what held it back may be the host, which fills it first
+        struct geometry go = packed(&event->rows);
+        copy_rows(arena_at(event->block), &go, event->source, &event->rows);
+    }
     struct bytes body = {0}, ids = {0};
     put_ids(&ids, event);
     put_u64(&body, event->context->id);
@@ -299,9 +303,8 @@ void command_ended(uint64_t id, cl_int status, const cl_ulong *times, const char
     if (status < 0) say("command %llu (0x%x) failed: %d: %s", (unsigned long long)id, event->type, status, message);
     memcpy(event->times, times, sizeof event->times);
     if (status == CL_COMPLETE && event->target) {
-        struct geometry packed = {0, event->landing.width, event->landing.height, event->landing.depth,
-                                  event->landing.width, event->landing.width * event->landing.height};
-        copy_rows(event->target, &event->landing, arena_at(event->block), &packed);
+        struct geometry come = packed(&event->rows);
+        copy_rows(event->target, &event->rows, arena_at(event->block), &come);
     }
     end_event(event, status < 0 ? status : CL_COMPLETE);
     advance();

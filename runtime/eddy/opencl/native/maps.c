@@ -139,14 +139,16 @@ cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *poin
     // A region that is still to be read has nothing to write back yet, and its memory has to stay until it was.
     bool there = mapping->command->status == CL_COMPLETE;
     bool writes = mapping->flags & CL_MAP_WRITE_INVALIDATE_REGION || (there && mapping->flags & CL_MAP_WRITE);
-    cl_event ended = NULL;
     mapping->mapped = false;
     memory->map_count--;
     if (writes) {
+        cl_event write = NULL;
         cl_int code = enqueue_write(__func__, queue, CL_COMMAND_UNMAP_MEM_OBJECT, memory, &mapping->device,
-                                    &mapping->host, pointer, count, list, event ? event : &ended, CL_FALSE);
-        if (ended) release(__func__, ended, EVENT, CL_INVALID_EVENT);
-        end_mapping(memory, mapping); // its bytes are on their way
+                                    &mapping->host, pointer, count, list, &write, CL_FALSE);
+        if (write && write->status > 0) write->mapping = mapping; // its bytes may still have to be taken
+        else end_mapping(memory, mapping);
+        if (event) *event = write;
+        else if (write) release(__func__, write, EVENT, CL_INVALID_EVENT);
         return code;
     }
     cl_event command = new_command(queue, CL_COMMAND_UNMAP_MEM_OBJECT, 0);

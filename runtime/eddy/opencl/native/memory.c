@@ -33,11 +33,8 @@ static cl_int open_storage(const char *function, cl_mem memory, const void *host
         return refuse(function, CL_MEM_OBJECT_ALLOCATION_FAILURE, "the context is lost: its helper ended");
     if (host && !wait_for_room(memory->size, &block))
         return refuse(function, CL_OUT_OF_HOST_MEMORY, "no shared memory for %zu bytes", memory->size);
-    if (host) {
-        struct geometry packed = {0, host_rows->width, host_rows->height, host_rows->depth, host_rows->width,
-                                  host_rows->width * host_rows->height};
-        copy_rows(arena_at(block), &packed, host, host_rows);
-    }
+    struct geometry go = packed(host_rows);
+    if (host) copy_rows(arena_at(block), &go, host, host_rows);
     put_u64(&body, memory->context->id);
     put_u64(&body, memory->id);
     put_u64(&body, memory->size);

@@ -59,10 +59,15 @@ static size_t find(const void *handle) {
     return places;
 }
 
+/// Whether a handle is an object of this kind, though the host may have released it. Any pointer may be asked for.
+bool is_there(const void *handle, enum kind kind) {
+    size_t at = find(handle);
+    return at < places && table[at]->kind == kind;
+}
+
 /// Whether a handle is an object of this kind that the host holds. Any pointer may be asked for.
 bool is_live(const void *handle, enum kind kind) {
-    size_t at = find(handle);
-    return at < places && table[at]->kind == kind && table[at]->references > 0;
+    return is_there(handle, kind) && ((const struct object *)handle)->references > 0;
 }
 
 /// A new object that the host holds once; NULL without memory. `size` is the same for all of a kind.

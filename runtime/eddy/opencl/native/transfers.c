@@ -15,6 +15,11 @@ size_t extent_of(const struct geometry *region) {
     return (region->depth - 1) * region->slice + (region->height - 1) * region->row + region->width;
 }
 
+/// The same rows end to end.
+struct geometry packed(const struct geometry *rows) {
+    return (struct geometry){0, rows->width, rows->height, rows->depth, rows->width, rows->width * rows->height};
+}
+
 void copy_rows(uint8_t *to, const struct geometry *there, const uint8_t *from, const struct geometry *here) {
     for (size_t z = 0; z < there->depth; z++)
         for (size_t y = 0; y < there->height; y++)
@@ -71,11 +76,10 @@ cl_int enqueue_write(const char *function, cl_command_queue queue, cl_command_ty
     cl_int code;
     cl_event command = new_transfer(function, queue, type, WRITE, memory, device, count, list, &code);
     if (!command) return code;
-    struct geometry packed = {0, device->width, device->height, device->depth, device->width,
-                              device->width * device->height};
-    copy_rows(arena_at(command->block), &packed, pointer, host);
     put_place(command, memory, device);
     put_u64(&command->frame, command->block);
+    command->source = pointer;
+    command->rows = *host;
     return submit(command, count, list, event, blocking);
 }
 
@@ -88,7 +92,7 @@ cl_int enqueue_read(const char *function, cl_command_queue queue, cl_command_typ
     put_place(command, memory, device);
     put_u64(&command->frame, command->block);
     command->target = pointer;
-    command->landing = *host;
+    command->rows = *host;
     return submit(command, count, list, event, blocking);
 }
 
