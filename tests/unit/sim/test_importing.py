@@ -12,7 +12,8 @@ import pytest
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest, NotFound
 from eddy_sim.importing import sources
-from eddy_sim.importing.design import TopPort, read_design
+from eddy_sim.importing.arrays import find_arrays
+from eddy_sim.importing.design import TopPort, read_design, synthesised_text
 from eddy_sim.importing.interfaces import group_ports
 from eddy_sim.importing.kernel import KernelChoices, import_kernel
 from eddy_sim.importing.overlay import read_overlay
@@ -277,6 +278,67 @@ def test_sources_are_read_as_synthesizers_read_them(tmp_path: Path) -> None:
     assert [path.name for path in design.files] == ["k.v", "spare.v", "used.v"]
     assert design.headers == ()
     assert design.missing == ()
+
+
+def test_what_one_source_defines_holds_for_others_as_in_the_model(tmp_path: Path) -> None:
+    """Sources that use what others define are one unit, those first that define it or include what does."""
+    kernel(tmp_path, body="part u (.clk(ap_clk));\nrest v (.clk(ap_clk));")
+    (tmp_path / "part.v").write_text("module part (input clk);\nwire [`WIDTH-1:0] x = `ONE;\nendmodule\n")
+    (tmp_path / "rest.v").write_text('`include "widths.vh"\nmodule rest (input clk);\nendmodule\n')
+    (tmp_path / "widths.vh").write_text("`define WIDTH 8\n`define ONE 8'd1\n")
+    assert [path.name for path in read_design(find_sources(tmp_path)).files] == ["rest.v", "k.v", "part.v"]
+    (tmp_path / "widths.vh").write_text("`define WIDTH 8\n")
+    assert "part.v:2" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a\n`ifdef FORMAL\n$x\n`ifdef Q\n$y\n`else\n`endif\n`endif\nb\n", "a\n//\n\nb\n"),
+        ("a\n`ifdef FORMAL\n$x\n`else\nb\n`ifdef Q\nc\n`endif\n`endif d\n", "a\n//\n\nb\n`ifdef Q\nc\n`endif\n d\n"),
+        *((text, text) for text in ("`ifdef FORMAL\n$x\n", "`endif\n`ifdef FORMAL\n$x\n`endif\n")),
+        *((text, text) for text in ("// `ifdef FORMAL\n$x\n", "`ifdef FORMAL\n`elsif B\n$x\n`endif\n")),
+        ("`ifndef FORMAL\n$x\n`endif\n", "`ifndef FORMAL\n$x\n`endif\n"),
+    ],
+)
+def test_what_is_for_proof_tools_is_left_out(text: str, kept: str, tmp_path: Path) -> None:
+    (tmp_path / "k.v").write_text(text)
+    assert synthesised_text(tmp_path / "k.v").replace("// left out: for proof tools", "//") == kept
+
+
+def test_an_export_that_lacks_sources_is_read_from_what_it_was_made_of(tmp_path: Path) -> None:
+    for place in ("hdl/verilog", "syn/verilog"):
+        (tmp_path / place).mkdir(parents=True)
+        kernel(tmp_path / place, body="k_part u (.clk(ap_clk));", comments="")
+    assert "hdl/verilog holds no Verilog" in refusal(tmp_path)
+    (tmp_path / "syn" / "verilog" / "k_part.v").write_text("module k_part (input clk);\nendmodule\n")
+    assert "no comment says which registers" in refusal(tmp_path)
+
+
+def test_lengths_of_block_ports_come_from_what_tools_wrote(tmp_path: Path) -> None:
+    names = ("Addr_A:32>", "EN_A:1>", "WEN_A:4>", "Din_A:32>", "Dout_A:32", "Clk_A:1>", "Rst_A:1>")
+    parts = [[*name.rstrip(">").split(":"), name.endswith(">")] for name in names]
+    blocks = group_ports([TopPort(f"x_{name}", bool(out), int(width)) for name, width, out in parts]).blocks
+    script, component = tmp_path / "k.tbgen.tcl", tmp_path / "component.xml"
+    component.write_text('<v spirit:id="BUSIFPARAM_VALUE.X_PORTA.MEM_SIZE">400</v>')
+    (array,), _ = find_arrays(blocks, "k", [component], {})
+    assert (array.count, [*array.registers()]) == (100, [("x", False), ("x_out", True)])
+    script.write_text(
+        'set C_modelArgList {\n\t{ x int 32 regular {bram 96 { 1 3 } 1 1 }  }\n}\n{ "Name" : "x", "interface" :'
+        ' "bram", "bitwidth" : 32, "direction" : "READONLY"} ,'
+    )
+    (array,), _ = find_arrays(blocks, "k", [script, component], {})
+    assert (array.count, [*array.registers()]) == (96, [("x", False)])
+
+
+def test_arrays_that_are_updated_are_results(tmp_path: Path) -> None:
+    """Of a kernel that has nothing else; it is refused for the next reason."""
+    comments = "// 0x00 : Control signals\n//        bit 0  - ap_start (Read/Write/COH)\n" + ARRAY
+    ports = "// wire taps_q0, taps_we0;\n"
+    assert "neither a memory port nor a result" in refusal(kernel(tmp_path, clock="tick", comments=comments))
+    told = refusal(kernel(tmp_path, clock="tick", comments=comments + ports))
+    assert "no input is a clock" in told
+    assert "neither" not in told
 
 
 def test_parameters_of_the_top_are_set(tmp_path: Path) -> None:
