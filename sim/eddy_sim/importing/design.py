@@ -331,14 +331,19 @@ def _choose(
 ) -> InstanceSymbol:
     """The top: of those with AXI ports the one whose source has its name, or of such the one that interrupts.
 
-    The others are spare parts of a library.
+    The others are spare parts of a library, or of an export: those begin with the top's name.
     """
     names = sorted(instance.definition.name for instance in tops)
     found = [instance for instance in tops if top in (None, instance.definition.name)]
     with_ports = [instance for instance in found if any(_AXI.search(port.name) for port in instance.body.portList)]
     own = [each for each in with_ports if files[each.definition.name].stem == each.definition.name]
     whole = [each for each in own if any(port.name == "interrupt" for port in each.body.portList)]
-    for group in (with_ports, own, whole, found):
+    led = [
+        each
+        for each in found
+        if all(name == each.definition.name or name.startswith(f"{each.definition.name}_") for name in names)
+    ]
+    for group in (with_ports, own, whole, found, led):
         if len(group) == 1:
             return group[0]
     if top:

@@ -215,6 +215,15 @@ def test_spare_parts_of_a_library_are_no_tops(tmp_path: Path) -> None:
     assert read_design(find_sources(tmp_path)).top == "k"
 
 
+def test_of_an_export_without_axi_the_top_is_what_its_parts_are_called_after(tmp_path: Path) -> None:
+    (tmp_path / "add.v").write_text("module add (input ap_clk, input [7:0] a, output [7:0] b);\nendmodule\n")
+    (tmp_path / "add_slice.v").write_text("module add_slice (input ap_clk);\nendmodule\n")
+    assert read_design(find_sources(tmp_path)).top == "add"
+    (tmp_path / "other.v").write_text("module other (input ap_clk);\nendmodule\n")
+    with pytest.raises(InvalidRequest, match="3 modules that nothing instantiates"):
+        read_design(find_sources(tmp_path))
+
+
 def test_of_a_project_the_export_is_read_and_not_what_vivado_made_of_it(tmp_path: Path) -> None:
     export, build = tmp_path / "p/s/impl/ip/hdl/verilog", tmp_path / "p/s/impl/verilog"
     for folder in (export, build, build / "project.gen/ip"):
