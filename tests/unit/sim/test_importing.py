@@ -17,7 +17,7 @@ from eddy_sim.importing.design import TopPort, read_design, synthesised_text
 from eddy_sim.importing.interfaces import group_ports
 from eddy_sim.importing.kernel import KernelChoices, import_kernel
 from eddy_sim.importing.overlay import read_overlay
-from eddy_sim.importing.package import dtype_of
+from eddy_sim.importing.package import KernelArgument, address_doubt, dtype_of
 from eddy_sim.importing.registers import read_bundle, read_bundles, read_types
 from eddy_sim.importing.sources import find_sources
 from eddy_sim.importing.vendor import float_text, read_float_part
@@ -533,6 +533,12 @@ SCRIPT = """create_ip -name floating_point -version 7.1 -vendor xilinx.com -libr
 set_property -dict [list CONFIG.a_precision_type Single CONFIG.add_sub_value Both CONFIG.c_a_exponent_width 8 \\
   CONFIG.c_a_fraction_width 24 CONFIG.c_latency 14 CONFIG.c_result_exponent_width 8 CONFIG.c_result_fraction_width 24 \\
   CONFIG.flow_control NonBlocking CONFIG.operation_type Divide] -objects [get_ips k_fdiv_ip]"""
+
+
+def test_a_number_that_may_be_an_address_is_told() -> None:
+    assert "If it is an address" in address_doubt(KernelArgument("boxes", 16, 64, False))[0]
+    known = {"n": (32, False, None), "scale": (64, False, False), "sum": (64, True, None)}
+    assert [address_doubt(KernelArgument(name, 16, *rest)) for name, rest in known.items()] == [[], [], []]
 
 
 def test_floating_point_is_known_by_its_script_or_its_name() -> None:
