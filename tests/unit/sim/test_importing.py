@@ -325,9 +325,8 @@ def test_an_export_that_lacks_sources_is_read_from_what_it_was_made_of(tmp_path:
 
 
 def test_lengths_of_block_ports_come_from_what_tools_wrote(tmp_path: Path) -> None:
-    names = ("Addr_A:32>", "EN_A:1>", "WEN_A:4>", "Din_A:32>", "Dout_A:32", "Clk_A:1>", "Rst_A:1>")
-    parts = [[*name.rstrip(">").split(":"), name.endswith(">")] for name in names]
-    blocks = group_ports([TopPort(f"x_{name}", bool(out), int(width)) for name, width, out in parts]).blocks
+    told = {"Addr_A": 32, "EN_A": 1, "WEN_A": 4, "Din_A": 32, "Dout_A": 32, "Clk_A": 1, "Rst_A": 1}
+    blocks = group_ports([TopPort(f"x_{name}", name != "Dout_A", width) for name, width in told.items()]).blocks
     script, component = tmp_path / "k.tbgen.tcl", tmp_path / "component.xml"
     component.write_text('<v spirit:id="BUSIFPARAM_VALUE.X_PORTA.MEM_SIZE">400</v>')
     (array,), _ = find_arrays(blocks, "k", [component], {})
