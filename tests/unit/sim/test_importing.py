@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest, NotFound
+from eddy.host.distribution import find_extra, install_hint
 from eddy_sim.importing import sources
 from eddy_sim.importing.arrays import find_arrays
 from eddy_sim.importing.design import TopPort, read_design, synthesised_text
@@ -271,6 +273,12 @@ def test_the_command_refuses_in_json_and_writes_nothing(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert json.loads(done.stderr)["code"] == "invalid-request"
     assert not (tmp_path / "out").exists()
+
+
+def test_what_it_needs_is_in_the_extra_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "eddy_sim.importing.kernel", None)
+    done = CliRunner().invoke(app, ["module", "import", str(kernel(tmp_path))])
+    assert install_hint(str(find_extra("cocotb"))) in done.output
 
 
 def test_sources_are_read_as_synthesizers_read_them(tmp_path: Path) -> None:
