@@ -15,8 +15,9 @@ from eddy_sim.importing.interfaces import BlockInterface
 MOST_WIDTH = 1024
 OUT = "_out"
 """Behind the name of what a kernel leaves in an array that it is given."""
-_COUNT = re.compile(r"\{ (\w+) \w+ \d+ \w+ \{array (\d+) ")
-_WAY = re.compile(r'"Name" : "(\w+)", "interface" : "memory",[^}]*"direction" : "(READONLY|WRITEONLY)"')
+_COUNT = re.compile(r"\{ (\w+) \w+ \d+ \w+ \{(?:array|bram) (\d+) ")
+_WAY = re.compile(r'"Name" : "(\w+)", "interface" : "(?:memory|bram)",[^}]*"direction" : "(READONLY|WRITEONLY)"')
+_SIZE = re.compile(r'BUSIFPARAM_VALUE\.(\w+)_PORTA\.MEM_SIZE">(\d+)<')
 _LATENCY = re.compile(r"ap_memory_interface_dict (\w+) \{[^}]*\bREAD_LATENCY (\d+)")
 
 
@@ -74,7 +75,8 @@ def find_arrays(
     Args:
         blocks: Its ports to memory blocks.
         top: Its name.
-        about: What tools wrote of it; `<top>.tbgen.tcl` says how many elements its arrays have, and what is done there.
+        about: What tools wrote of it; `<top>.tbgen.tcl` says how many elements its arrays have, and what is done there,
+            else `component.xml` how many bytes.
         said: Elements by name, where somebody says.
 
     Raises:
@@ -88,15 +90,26 @@ def find_arrays(
     counts = {name: int(count) for text in texts for name, count in _COUNT.findall(text)} | dict(said)
     ways = {name: way for text in texts for name, way in _WAY.findall(text)}
     slow = {name: int(cycles) for text in texts for name, cycles in _LATENCY.findall(text)}
+    sizes = _component_sizes(about)
     arrays, refused = [], []
     for block in blocks:
-        count = counts.get(block.name) or (0 if block.bytewise else 1 << block.addr_width)
+        # How a tool pads other widths is not said.
+        size = sizes.get(block.name.upper(), 0) if block.width == element_bits(block.width) else 0
+        count = counts.get(block.name) or 8 * size // block.width
+        count = count or (0 if block.bytewise else 1 << block.addr_width)
         wrong = _misfit(block, count, slow.get(block.name, 1))
         if wrong:
             refused.append(wrong)
         else:
             arrays.append(KernelArray(block, count, ways.get(block.name, "")))
     return tuple(arrays), refused
+
+
+def _component_sizes(about: Sequence[Path]) -> dict[str, int]:
+    """Bytes of arrays by their names in capitals, where the one `component.xml` says so."""
+    found = [path for path in about if path.name == "component.xml"]
+    texts = {path.read_text(encoding="utf-8", errors="replace") for path in found}
+    return {name: int(size) for name, size in _SIZE.findall(texts.pop())} if len(texts) == 1 else {}
 
 
 def _misfit(block: BlockInterface, count: int, latency: int) -> str:

@@ -37,8 +37,16 @@ _OFF = re.compile(
     rf"^[^\S\n]*//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_off.*?//\s*(?:{'|'.join(TRANSLATE_OFF)})\s+translate_on[^\n]*",
     re.DOTALL | re.MULTILINE,
 )
+_CONDITION = re.compile(
+    r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\\\S+|`(?P<word>ifn?def|elsif|else|endif)\b(?:\s+(?P<name>\w+))?',
+    re.DOTALL,
+)
+FORMAL = "FORMAL"
+"""What proof tools define, by Yosys' custom; nothing else reads what stands under it."""
 _SEVERITY = re.compile(r"\$(error|warning|info)\b")
 """Tasks of SystemVerilog that Verilog sources call all the same."""
+_UNDEFINED = "unknown macro or compiler directive"
+"""How slang says that nothing before a source defined what it uses."""
 _DATA_NAME = re.compile(r'"([^"\s]+)"')
 _PLAIN_NAME, _PLAIN_FILE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*"), re.compile(r"\w[\w.+$-]*")
 _AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_|_aw|_ar)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
@@ -98,6 +106,9 @@ def read_design(
     try:
         compilation = _compile(sources, top, parameters)
     except _Unreadable as unreadable:
+        if _UNDEFINED in unreadable.message and not sources.one_unit:
+            with contextlib.suppress(_Unreadable):
+                return read_design(_in_one_unit(sources, unreadable), top, parameters)
         return _without(sources, unreadable, top, parameters)
     root = compilation.getRoot()
     tops = [instance for instance in root.topInstances if instance.isModule]
@@ -149,6 +160,21 @@ class _Unreadable(InvalidRequest):
         self.files = files
 
 
+def _in_one_unit(sources: KernelSources, unreadable: _Unreadable) -> KernelSources:
+    """The sources as one unit, those first that define what others use, or include what does: models are built so."""
+    names = set(re.findall(f"{_UNDEFINED} '`(\\w+)'", unreadable.message))
+    defines = re.compile(rf"`define\s+({'|'.join(sorted(names))})\b") if names else re.compile(r"(?!)")
+    texts = {path: synthesised_text(path) for path in (*sources.headers, *sources.verilog)}
+    own = {path for path, text in texts.items() if defines.search(text)}
+    told = {path.name for path in own}
+    first = [
+        path
+        for path in sources.verilog
+        if path in own or told & {Path(name).name for name in _INCLUDE.findall(texts[path])}
+    ]
+    return replace(sources, verilog=tuple(dict.fromkeys((*first, *sources.verilog))), one_unit=True)
+
+
 def _without(
     sources: KernelSources, unreadable: _Unreadable, top: str | None, parameters: Mapping[str, int]
 ) -> KernelDesign:
@@ -189,12 +215,42 @@ def _check_files(files: Sequence[Path]) -> None:
 
 
 def synthesised_text(path: Path) -> str:
-    """A source as a synthesizer reads it: without what stands between `translate_off` and `translate_on`.
+    """A source as a synthesizer reads it: without what stands between `translate_off` and `translate_on`, and without
+    what is for proof tools.
 
     What a Verilog source says by SystemVerilog's tasks, it says by `$display`.
     """
     text = _OFF.sub("// left out: not for synthesis", path.read_text(encoding="utf-8", errors="replace"))
+    text = _without_formal(text)
     return _SEVERITY.sub("$display", text) if path.suffix == ".v" else text
+
+
+def _without_formal(text: str) -> str:
+    """A text without what is under `ifdef FORMAL; as it is where its conditions do not match each other."""
+    cuts: list[tuple[int, int]] = []
+    open_at: list[int | None] = []
+    for token in _CONDITION.finditer(text):
+        word, within = token["word"], any(place is not None for place in open_at)
+        if word in ("ifdef", "ifndef"):
+            open_at.append(token.start() if word == "ifdef" and token["name"] == FORMAL and not within else None)
+        elif word and (not open_at or (word == "elsif" and open_at[-1] is not None)):
+            return text
+        elif word == "else" and open_at[-1] is not None:
+            # What follows stays; its end goes with what was left out.
+            cuts.append((open_at[-1], token.start() + len("`else")))
+            open_at[-1] = -1
+        elif word == "endif":
+            place = open_at.pop()
+            if place is not None:
+                end = token.start() + len("`endif")
+                cuts.append((token.start() if place < 0 else place, end))
+    if open_at or not cuts:
+        return text
+    kept, at = [], 0
+    for start, stop in cuts:
+        kept += [text[at:start], "// left out: for proof tools\n" if "\n" in text[start:stop] else ""]
+        at = stop
+    return "".join([*kept, text[at:]])
 
 
 def _refuse_reaching(texts: Mapping[Path, str]) -> None:
@@ -232,6 +288,7 @@ def _compile(sources: KernelSources, top: str | None, parameters: Mapping[str, i
         "--allow-merging-ansi-ports",
         *(f"--translate-off-format={word},translate_off,translate_on" for word in TRANSLATE_OFF),
         *(("--top", top) if top else ()),
+        *(("--single-unit",) if sources.one_unit else ()),
         *(f"-I{folder}" for folder in folders),
         *(f"-G{name}={value}" for name, value in parameters.items()),
         *map(str, sources.verilog),
@@ -274,14 +331,19 @@ def _choose(
 ) -> InstanceSymbol:
     """The top: of those with AXI ports the one whose source has its name, or of such the one that interrupts.
 
-    The others are spare parts of a library.
+    The others are spare parts of a library, or of an export: those begin with the top's name.
     """
     names = sorted(instance.definition.name for instance in tops)
     found = [instance for instance in tops if top in (None, instance.definition.name)]
     with_ports = [instance for instance in found if any(_AXI.search(port.name) for port in instance.body.portList)]
     own = [each for each in with_ports if files[each.definition.name].stem == each.definition.name]
     whole = [each for each in own if any(port.name == "interrupt" for port in each.body.portList)]
-    for group in (with_ports, own, whole, found):
+    led = [
+        each
+        for each in found
+        if all(name == each.definition.name or name.startswith(f"{each.definition.name}_") for name in names)
+    ]
+    for group in (with_ports, own, whole, found, led):
         if len(group) == 1:
             return group[0]
     if top:

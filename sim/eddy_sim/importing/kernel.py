@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from eddy.core.errors import InvalidRequest
@@ -106,8 +107,7 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
         BuildFailed: It does not compile.
     """
     progress("reading the sources")
-    sources = find_sources(given, choices.top)
-    design, models, floats = _with_models(sources, choices.top or None, choices.parameters or {})
+    sources, design, models, floats = _read(given, choices)
     ports = group_ports(design.ports)
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in (*design.files, *_headers(sources))}
     prefixes = [control.prefix for control in ports.controls]
@@ -121,7 +121,8 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
             field="source",
         )
     name = _module_name(choices.name, design.top)
-    placed, arrays = _place(ports.controls, bundles, arrays, run.bundles_from if run else 0)
+    poked = run.start.bundle if run and run.pokes and run.start else ""
+    placed, arrays = _place(ports.controls, bundles, arrays, run.bundles_from if run else 0, poked)
     types = read_types(sources.about, design.top)
     arguments = (*_arguments(placed, bundles, types), *_array_arguments(arrays, types))
     if run:
@@ -149,15 +150,45 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
 
 
 def _patiently_tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -> ImportedKernel:
-    """Try a kernel, and once more where nothing moved at its streams: it may compute for longer before it sends."""
+    """Try a kernel, and again where nothing moved at its streams: it may compute for longer before it sends, or it says
+    neither which bytes count nor when it ends."""
     try:
         return _tried(kernel, choices, progress)
     except StreamsStuck as stuck:
+        amended = None if stuck.undone else _amended(kernel, stuck, choices)
+        if amended:
+            progress(amended.notes[-1])
+            return _patiently_tried(amended, choices, progress)
         if not stuck.waits or choices.stall_cycles or kernel.run is None:
+            raise
+        if kernel.run.stall_cycles >= PATIENT_STALL_CYCLES:
             raise
         progress(f"nothing moved for {kernel.run.stall_cycles} cycles; trying it with {PATIENT_STALL_CYCLES}")
         patient = replace(kernel, run=replace(kernel.run, stall_cycles=PATIENT_STALL_CYCLES))
-        return _tried(patient, choices, progress)
+        return _patiently_tried(patient, choices, progress)
+
+
+def _amended(kernel: ImportedKernel, stuck: StreamsStuck, choices: KernelChoices) -> ImportedKernel | None:
+    """A kernel that is stuck with its streams, without what it may leave at zero: TKEEP of what no byte came from, then
+    TLAST of what did not end. None where there is no such thing, or where somebody said what ends it."""
+    run = kernel.run
+    assert run is not None
+    ties, notes = dict(run.ties or {}), []
+    keeps = [stream.interface.ports["tkeep"].name for stream in stuck.silent if "tkeep" in stream.interface.ports]
+    for name in (name for name in keeps if name not in ties):
+        ties[name] = "all"
+        notes.append(f"{name} stayed zero in its trial: every byte of every beat counts (--tie {name}=all)")
+    if notes:
+        return replace(kernel, run=replace(run, ties=ties), notes=[*kernel.notes, *notes])
+    lasting = {
+        stream.name for stream in stuck.endless if stream.ends == "tlast" and stream.name not in (choices.ends or {})
+    }
+    notes = [
+        f"{name} sent no TLAST in its trial: its length ends it (--ends {name}=length)" for name in sorted(lasting)
+    ]
+    streams = tuple(replace(each, ends="length") if each.name in lasting else each for each in run.streams)
+    amended = replace(kernel, run=replace(run, streams=streams), notes=[*kernel.notes, *notes])
+    return amended if lasting else None
 
 
 def _module_name(said: str, top: str) -> str:
@@ -194,6 +225,28 @@ def _headers(sources: KernelSources) -> list[Path]:
     return [path for path in sources.about if path.suffix == ".h"]
 
 
+def _read(
+    given: Path, choices: KernelChoices
+) -> tuple[KernelSources, KernelDesign, tuple[Path, ...], tuple[FloatPart, ...]]:
+    """The sources and the design; of a solution whose export is not whole, of what it was made from."""
+    sources = find_sources(given, choices.top)
+    try:
+        return sources, *_with_models(sources, choices.top or None, choices.parameters or {})
+    except _Absent as absent:
+        others = find_sources(given, choices.top, absent.names)
+        if others.folder == sources.folder:
+            raise
+        return others, *_with_models(others, choices.top or None, choices.parameters or {})
+
+
+class _Absent(InvalidRequest):
+    """Modules that no source holds and no model stands for; says which."""
+
+    def __init__(self, message: str, names: Sequence[str]) -> None:
+        super().__init__(message, field="source")
+        self.names = names
+
+
 def _with_models(
     sources: KernelSources, top: str | None, parameters: Mapping[str, int]
 ) -> tuple[KernelDesign, tuple[Path, ...], tuple[FloatPart, ...]]:
@@ -213,10 +266,10 @@ def _with_models(
     if unknown:
         made = [path.name for stem, path in scripts.items() if stem in "".join(unknown)]
         how = f" (IP that {made[0]} makes)" if made else ""
-        raise InvalidRequest(
+        raise _Absent(
             f"{design.top} instantiates {', '.join(unknown)}{how}, of which {sources.folder} holds no Verilog and Eddy"
             " has no model: add its source to the folder, or write the kernel without it",
-            field="source",
+            unknown,
         )
     return design, models, tuple(floats)
 
@@ -234,7 +287,8 @@ def _refusals(ports: KernelPorts, bundles: Mapping[str, RegisterBundle], run: Ru
     if run and run.scalar_words > MOST_SCALAR_WORDS:
         found.append(f"its inputs without an interface have more than {32 * MOST_SCALAR_WORDS} bits; --tie some")
     found += _register_refusals(ports, bundles, run)
-    results = any(each.output for bundle in bundles.values() for each in bundle.registers) or bool(run and run.results)
+    registers = [each for bundle in bundles.values() for each in bundle.registers]
+    results = any(each.output or each.updated for each in registers) or bool(run and run.results)
     leaves = any(stream.manager for stream in ports.streams) or any(block.writes for block in ports.blocks)
     if not ports.memories and not results and not leaves:
         found.append("it has neither a memory port nor a result in registers: no job could tell what it does")
@@ -278,14 +332,23 @@ def _place(
     bundles: Mapping[str, RegisterBundle],
     arrays: Sequence[KernelArray],
     base: int,
+    poked: str = "",
 ) -> tuple[tuple[PlacedBundle, ...], tuple[KernelArray, ...]]:
-    """Give each bundle a part of the window from `base` on, the one with AP_CTRL the first, and then each array."""
+    """Give each bundle a part of the window from `base` on, the one with AP_CTRL the first, and then each array.
+
+    Arrays lie in a bundle where their length allows, with gaps between them. Where that takes more than there is, what
+    lies between gaps is a part of its own; not of the one that is `poked`, which has its kernel's own addresses.
+    """
     placed = []
+    room = STATUS_OFFSET - base - sum(-(-array.bytes // 256) * 256 for array in arrays)
+    whole = sum(-(-_bundle_bytes(control, bundles[control.prefix]) // 256) * 256 for control in controls)
     for control in sorted(controls, key=lambda each: not bundles[each.prefix].start):
-        ends = [register.offset + 4 * -(-register.width // 32) + 4 for register in bundles[control.prefix].registers]
-        size = min(-(-max([0x10, *ends]) // 16) * 16, 1 << control.addr_width)
-        placed.append(PlacedBundle(control, base, size))
-        base += -(-size // 256) * 256
+        parts = [(0, _bundle_bytes(control, bundles[control.prefix]))]
+        if whole > room and control.prefix != poked:
+            parts = [*_held(bundles[control.prefix])]
+        for offset, size in parts:
+            placed.append(PlacedBundle(control, base, size, offset))
+            base += -(-size // 256) * 256
     laid = []
     for array in arrays:
         laid.append(replace(array, base=base))
@@ -297,6 +360,23 @@ def _place(
             field="source",
         )
     return tuple(placed), tuple(laid)
+
+
+def _bundle_bytes(control: AxiInterface, bundle: RegisterBundle) -> int:
+    """How much of the window a bundle takes."""
+    ends = [register.offset + 4 * -(-register.width // 32) + 4 for register in bundle.registers]
+    return min(-(-max([0x10, *ends]) // 16) * 16, 1 << control.addr_width)
+
+
+def _held(bundle: RegisterBundle) -> Iterator[tuple[int, int]]:
+    """Where there is something in a bundle: offsets, and how many bytes from there on; the first with AP_CTRL."""
+    start, end = 0, 0x10
+    for register in sorted(bundle.registers, key=lambda each: each.offset):
+        if register.offset - end >= 256:
+            yield start, -(-(end - start) // 16) * 16
+            start = register.offset
+        end = max(end, register.offset + 4 * -(-register.width // 32) + (0 if register.element_bits else 4))
+    yield start, -(-(end - start) // 16) * 16
 
 
 def _array_arguments(arrays: Sequence[KernelArray], types: Mapping[str, ArgumentType]) -> Iterator[KernelArgument]:
@@ -315,12 +395,14 @@ def _arguments(
     found = []
     for each in placed:
         for register in bundles[each.interface.prefix].registers:
+            if not 0 <= register.offset - each.offset < each.bytes:
+                continue
             known = next(
                 (types[name] for name in (register.name, register.name.removesuffix("_r")) if name in types), None
             )
             argument = KernelArgument(
                 register.name,
-                each.base + register.offset,
+                each.base + register.offset - each.offset,
                 register.width,
                 register.output,
                 False if register.element_bits else None if known is None or register.output else known.pointer,
@@ -380,10 +462,15 @@ def _tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -
             if each.pointer is None and each.name not in values and kernel.may_be_address(each.width)
         ]
         pointers = (*known, *find_pointers(trial, doubtful, values)) if doubtful else tuple(known)
-        if kernel.run:
-            run = find_stream_run(trial, pointers, kernel.streams, values)
-        else:
-            run = find_run(trial, pointers, values)
+        find = partial(find_stream_run, streams=kernel.streams) if kernel.run else find_run
+        run = find(trial, pointers, given=values)
+        left = [name for name in doubtful if name not in pointers]
+        if run.astray is not None and left:
+            # What is no address of an argument's may be that of one that was given a number.
+            again = trial.run((*pointers, *left), run.values, cycles=max(CYCLES, 2 * run.cycles))
+            if any(name in again.touched for name in left):
+                pointers = (*pointers, *(name for name in left if name in again.touched))
+                run = find(trial, pointers, given=values)
     if run.astray is not None and not pointers:
         raise InvalidRequest(
             f"{kernel.design.top} asks for memory at {run.astray:#x}, an address of its own that no argument gives:"

@@ -184,6 +184,8 @@ def describe(
             arguments.append(
                 replace(argument, pointer=False, dtype=_whole(dtype, argument), value=run.values.get(argument.name, 0))
             )
+            if kernel.may_be_address(64):
+                notes += address_doubt(argument)
             continue
         touched = run.touched.get(argument.name, Touched())
         dtype = types.get(argument.name) or dtype_of(argument.type, _data_width(kernel, touched))
@@ -218,6 +220,16 @@ def _with_room(argument: KernelArgument, streams: Sequence[KernelStream], run: T
             access = "w" if stream.outward else "r"
             return replace(argument, bytes=max(-(-size // 8) * 8, 8), access=access)
     return argument
+
+
+def address_doubt(argument: KernelArgument) -> list[str]:
+    """That a number of 64 bits may be an address, where no type says what it is: HLS gives addresses such registers."""
+    if argument.output or argument.pointer is not None or argument.width != 64:
+        return []
+    return [
+        f"{argument.name} is a number, for nothing was asked for there. If it is an address, say --set for others, so"
+        " that a run gets to it"
+    ]
 
 
 def _doubts(argument: KernelArgument, touched: Touched) -> list[str]:

@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class KernelSources:
         vhdl: Sources in VHDL, which nothing here reads.
         about: Files that say something of the kernel's interface; where there are exports of several, of its own alone.
         scripts: Tcl that makes the vendor's IP, `*_ip.tcl`; likewise.
+        one_unit: Whether what one source defines holds for those after it.
     """
 
     folder: Path
@@ -55,14 +57,16 @@ class KernelSources:
     vhdl: tuple[Path, ...]
     about: tuple[Path, ...]
     scripts: tuple[Path, ...]
+    one_unit: bool = False
 
 
-def find_sources(given: Path, top: str = "") -> KernelSources:
+def find_sources(given: Path, top: str = "", holding: Sequence[str] = ()) -> KernelSources:
     """The files of a kernel in a folder, or in the folder of a file.
 
     Args:
         given: The folder or file; of a project of Vivado, which holds the exports of several, that of its own is taken.
         top: Name of the kernel's top, or "".
+        holding: Names of modules; an export counts that has a source called so for each, where there is one.
 
     Raises:
         NotFound: There is no such folder or file.
@@ -72,7 +76,9 @@ def find_sources(given: Path, top: str = "") -> KernelSources:
         raise NotFound(f"there is no {given}", field="source")
     given = _unpacked(given)
     home = given.resolve() if given.is_dir() else given.resolve().parent
-    folder = next((home / each for each in EXPORTED if (home / each).is_dir()), None) or _below(home, top) or home
+    exported = [home / each for each in EXPORTED if (home / each).is_dir()]
+    whole = [each for each in exported if all((each / f"{name}.v").is_file() for name in holding)]
+    folder = next(iter(whole or exported), None) or _below(home, top) or home
     files = [given.resolve()] if given.is_file() else _files(folder)
     verilog = tuple(file for file in files if file.suffix in SOURCE_SUFFIXES)
     own = _own(home, folder)

@@ -151,11 +151,19 @@ class StreamsStuck(InvalidRequest):
 
     Attributes:
         waits: Whether nothing moved any more; else it went on, and amiss.
+        undone: Whether the kernel was not done, of one that says so.
+        silent: Streams from it that did not end, or did, without a byte.
+        endless: Those that did not end and sent bytes.
     """
 
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message, field="set")
-        self.waits = bool(status & (UNTAKEN | UNENDED | UNDONE))
+    def __init__(self, message: str, run: TrialRun, streams: Sequence[KernelStream], field: str = "set") -> None:
+        super().__init__(message, field=field)
+        self.waits = bool(run.status & (UNTAKEN | UNENDED | UNDONE))
+        self.undone = bool(run.status & UNDONE)
+        about = run.status >> kernel_run.STATUS_STREAMS.low if run.status & UNENDED else 0
+        left = [each for each in streams if each.outward and (about >> each.number & 1 or not run.status)]
+        self.silent = tuple(each for each in left if not run.results[each.length_name])
+        self.endless = tuple(each for each in left if run.results[each.length_name] and run.status)
 
 
 # The trial ------------------------------------------------------------------------------------------------------------
@@ -178,10 +186,12 @@ def find_stream_run(
     empty = [each for each in streams if each.outward and not run.results[each.length_name]]
     if empty and not run.status and "tkeep" in empty[0].interface.ports:
         keep = empty[0].interface.ports["tkeep"].name
-        raise InvalidRequest(
+        raise StreamsStuck(
             f"{empty[0].name} sends a packet without a byte. If the kernel leaves its TKEEP zero, say --tie {keep}=all,"
             " and every byte of every beat counts",
-            field="tie",
+            run,
+            streams,
+            "tie",
         )
     if run.status >> kernel_run.STATUS_OVERLONG.low:
         said = "; ".join(causes(run.status, streams))
@@ -190,7 +200,8 @@ def find_stream_run(
             f"its trial does not end well: {said}. Bytes that came: {came or 'none'}. Say how much it takes and sends,"
             " as --set NAME_bytes=N, what ends a stream, as --ends NAME=tlast|length, or that it takes longer, as"
             " --stall-cycles N",
-            run.status,
+            run,
+            streams,
         )
     sizes = {
         each.bytes_name: -(-run.results[each.length_name] // each.beat_bytes) * each.beat_bytes
@@ -222,10 +233,15 @@ def _fed(
     while free and run.ended and _waits(run, streams):
         hungry = [each for each in free if run.watched.get(each.name) == scalars[each.bytes_name]]
         more = {each.bytes_name: 2 * scalars[each.bytes_name] for each in hungry}
-        if not more or max(more.values()) > MOST_FED_BYTES:
+        if not more:
+            break
+        if max(more.values()) > MOST_FED_BYTES:
             return run
         scalars = {**_with_room(streams, {**scalars, **more}), **given}
-        run = find_run(trial, pointers, scalars)
+        try:
+            run = find_run(trial, pointers, scalars)
+        except InvalidRequest:
+            return run  # it takes more for longer than a trial lasts
     over = [each for each in free if run.watched.get(each.name, 0) < scalars[each.bytes_name]]
     if not (over and run.ended and run.status & UNTAKEN and all(run.watched.get(each.name) for each in over)):
         return run

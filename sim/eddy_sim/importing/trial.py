@@ -31,8 +31,10 @@ CYCLES = 60_000
 LONGEST_CYCLES = 4_000_000
 """How long it waits where no scalar makes the run shorter."""
 RESET_CYCLES = 8
-SIZES = (16, 64, 8, 32, 4, 128, 256, 1, 2, 512, 1024, 2048, 0)
+SIZES = (16, 64, 8, 32, 4, 3, 128, 256, 1, 2, 512, 1024, 2048, 0)
 """What scalars are tried with, all alike, in this order."""
+POINTER_SIZES = (16, 64, 4, 3, 1)
+"""The same where it is looked for which arguments are addresses, until a run ends: a longer one may not get to all."""
 
 
 @dataclass
@@ -74,10 +76,14 @@ class TrialRun:
     timed: set[str] = field(default_factory=set)
     watched: dict[str, int] = field(default_factory=dict)
 
-    def merits(self, pointers: Sequence[str]) -> tuple[bool, bool, bool, int]:
-        """How much a run tells, for comparing."""
-        reached = sum(name in self.touched for name in pointers)
-        return self.ended, self.astray is None, not self.status, reached
+    def merits(self, pointers: Sequence[str]) -> tuple[bool, bool, bool, int, int]:
+        """How much a run tells, for comparing: of two that end alike, that which moved more of its streams."""
+        moved = sum(value != 0 for value in (*self.watched.values(), *self.results.values()))
+        return self.ended, self.astray is None, not self.status, self.reached(pointers), moved if self.status else 0
+
+    def reached(self, pointers: Sequence[str]) -> int:
+        """At how many of some addresses it asked for something."""
+        return sum(name in self.touched for name in pointers)
 
 
 class KernelTrial:
@@ -211,14 +217,18 @@ def _fit(register: ArgumentRegister, scalars: Mapping[str, int]) -> int:
 
 def find_pointers(trial: KernelTrial, candidates: Sequence[str], given: Mapping[str, int]) -> tuple[str, ...]:
     """Which of some arguments are addresses: those at whose place something is asked for, all at once or one by one."""
-    for size in SIZES[:2]:
-        others = {**{register.name: size for register in trial.inputs}, **given}
-        seen = set(trial.run(candidates, others).touched)
-        if not seen:
-            seen = {name for name in candidates if name in trial.run((name,), others).touched}
-        if seen:
-            return tuple(register.name for register in trial.inputs if register.name in seen)
-    return ()
+    sizes = [{**{register.name: size for register in trial.inputs}, **given} for size in POINTER_SIZES]
+    seen: set[str] = set()
+    for others in sizes:
+        run = trial.run(candidates, others)
+        seen |= set(run.touched)
+        if run.ended and run.touched:
+            break
+    if seen < set(candidates):
+        seen |= set(trial.run(candidates, sizes[0], seed=2, most=255).touched)
+    for others in sizes:
+        seen = seen or {name for name in candidates if name in trial.run((name,), others).touched}
+    return tuple(register.name for register in trial.inputs if register.name in seen)
 
 
 def find_run(trial: KernelTrial, pointers: Sequence[str], given: Mapping[str, int]) -> TrialRun:
@@ -228,18 +238,26 @@ def find_run(trial: KernelTrial, pointers: Sequence[str], given: Mapping[str, in
         InvalidRequest: There is none; says how far the best one came and what to do.
     """
     scalars = [register.name for register in trial.inputs if register.name not in pointers]
-    best: TrialRun | None = None
+    runs: list[TrialRun] = []
     for size in SIZES if set(scalars) - set(given) else SIZES[:1]:
-        run = trial.run(pointers, {**dict.fromkeys(scalars, size), **given})
-        if best is None or run.merits(pointers) > best.merits(pointers):
-            best = run
-        if run.merits(pointers) == (True, True, True, len(pointers)):
+        runs.append(trial.run(pointers, {**dict.fromkeys(scalars, size), **given}))
+        if runs[-1].merits(pointers)[:4] == (True, True, True, len(pointers)):
             break
-    assert best is not None
-    if not best.ended:
-        # As the run that reached the most addresses so far: of two alike the first, and smallest.
-        sizes = {name: best.values[name] for name in scalars}
-        best = trial.run(pointers, sizes, cycles=trial.longest)
+    best = max(runs, key=lambda run: run.merits(pointers))
+    # One that ended and did nothing says less than one that takes longer: as that which reached the most addresses,
+    # of several alike the first, then that of the smallest sizes.
+    further = [
+        run for run in runs if not run.ended and (not best.ended or run.reached(pointers) > best.reached(pointers))
+    ]
+    most = max((run.reached(pointers) for run in further), default=0)
+    alike = [run for run in further if run.reached(pointers) == most]
+    for shorter in (alike[:1], sorted(alike[1:], key=lambda run: sum(run.values[name] for name in scalars))[:1]):
+        for run in shorter:
+            longer = trial.run(pointers, {name: run.values[name] for name in scalars}, cycles=trial.longest)
+            if longer.ended or not best.ended:
+                best = longer
+        if best.ended and best.reached(pointers) >= most:
+            break
     if not best.ended:
         raise InvalidRequest(_endless(best, trial.longest), field="set")
     other = trial.run(pointers, best.values, seed=2, most=255, cycles=max(CYCLES, 2 * best.cycles))

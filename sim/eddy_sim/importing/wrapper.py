@@ -32,17 +32,19 @@ _ANSWERS = ("awready", "wready", "bid", "bresp", "bvalid", "arready", "rid", "rd
 
 @dataclass(frozen=True)
 class PlacedBundle:
-    """A register bundle in the slot's window.
+    """A register bundle in the slot's window, or a part of one.
 
     Attributes:
         interface: Its ports.
         base: Where it begins.
         bytes: How much of the window it has.
+        offset: Where the part begins in the bundle.
     """
 
     interface: AxiInterface
     base: int
     bytes: int
+    offset: int = 0
 
 
 def slot_top(
@@ -89,6 +91,7 @@ def slot_top(
         lines += run_lines(run, len(ports.memories), [each.interface.prefix for each in bundles])
     for number, array in enumerate(arrays):
         lines += array_lines(array, number, number + len(bundles) + (run.first_bundle if run else 0))
+    lines += _answers_of_parts(bundles, run)
     connections = [*_connections(ports, bundles, run)]
     connections += [pair for number, array in enumerate(arrays) for pair in array_connections(array, number)]
     lines += [f"  {kernel} u_kernel (", ",\n".join(f"    .{port}({net})" for port, net in connections), "  );", ""]
@@ -134,11 +137,27 @@ def _connections(
     yield from taken.items()
     for number, memory in enumerate(ports.memories):
         yield from _to_memory(number, memory)
-    for number, bundle in enumerate(bundles, run.first_bundle if run else 0):
-        poked = run is not None and run.pokes and run.start is not None and run.start.bundle == bundle.interface.prefix
-        yield from _to_bundle(number, bundle.interface, poked)
+    for prefix, parts in _parts_of(bundles, run).items():
+        poked = run is not None and run.pokes and run.start is not None and run.start.bundle == prefix
+        yield from _to_bundle(parts, poked)
     for stream in run.streams if run else ():
         yield from stream_connections(stream, run.ties or {} if run else {})
+
+
+def _parts_of(bundles: Sequence[PlacedBundle], run: RunControl | None) -> dict[str, list[tuple[int, PlacedBundle]]]:
+    """The parts of each bundle, with their numbers."""
+    found: dict[str, list[tuple[int, PlacedBundle]]] = {}
+    for number, part in enumerate(bundles, run.first_bundle if run else 0):
+        found.setdefault(part.interface.prefix, []).append((number, part))
+    return found
+
+
+def _answers_of_parts(bundles: Sequence[PlacedBundle], run: RunControl | None) -> Iterator[str]:
+    """A bundle in several parts answers by the first one's nets: no more than one of them is asked at a time."""
+    for (first, _), *others in _parts_of(bundles, run).values():
+        for number, _ in others:
+            for name in ("awready", "wready", "bvalid", "arready", "rvalid", "rdata"):
+                yield f"  assign bundle_{name}[{number}] = bundle_{name}[{first}];"
 
 
 def _packed(values: Iterator[int]) -> str:
@@ -220,17 +239,23 @@ def _to_memory(number: int, memory: AxiInterface) -> Iterator[tuple[str, str]]:
             yield port.name, f"m{number}_{signal}" if signal in _ANSWERS else "'0"
 
 
-def _to_bundle(number: int, control: AxiInterface, poked: bool = False) -> Iterator[tuple[str, str]]:
+def _to_bundle(parts: Sequence[tuple[int, PlacedBundle]], poked: bool = False) -> Iterator[tuple[str, str]]:
+    """A bundle's ports, of which the slot's side asks part by part."""
+    number, control = parts[0][0], parts[0][1].interface
     for signal, port in control.ports.items():
         net = POKED.get(signal) if poked else None
         if signal in ("awaddr", "araddr"):
-            yield port.name, f"{port.width}'({net or f'bundle_{signal}'})"
+            asked = f"bundle_{signal[:2]}valid"
+            moved = "".join(f" + (32'd{part.offset} & {{32{{{asked}[{n}]}}}})" for n, part in parts if part.offset)
+            whole = f"32'(bundle_{signal})" if moved else f"bundle_{signal}"
+            yield port.name, f"{port.width}'({net or whole + moved})"
         elif signal in ("wdata", "wstrb"):
             yield port.name, net or f"bundle_{signal}"
         elif signal == "rdata":
             yield port.name, f"bundle_rdata[{number}]"
         elif signal.endswith(("valid", "ready")):
-            yield port.name, net or f"bundle_{signal}[{number}]"
+            asked = " || ".join(f"bundle_{signal}[{n}]" for n, _ in parts)
+            yield port.name, net or (f"bundle_{signal}[{number}]" if port.output else asked)
         else:
             yield port.name, "" if port.output else "'0"
 

@@ -1,13 +1,13 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-// A kernel with arrays in its registers, in the manner of Vitis HLS: sums[i] is three times taps[i], and i, and is added to
-// state[i], which it reads and writes.
+// A kernel with arrays in its registers, in the manner of Vitis HLS, with gaps between them: sums[i] is three times taps[i],
+// and i, and is added to state[i], which it reads and writes.
 `timescale 1ns/1ps
 module hls_filter (
     input  wire        ap_clk,
     input  wire        ap_rst_n,
     input  wire        s_axi_control_AWVALID,
     output wire        s_axi_control_AWREADY,
-    input  wire [6:0]  s_axi_control_AWADDR,
+    input  wire [16:0] s_axi_control_AWADDR,
     input  wire        s_axi_control_WVALID,
     output wire        s_axi_control_WREADY,
     input  wire [31:0] s_axi_control_WDATA,
@@ -17,7 +17,7 @@ module hls_filter (
     output wire [1:0]  s_axi_control_BRESP,
     input  wire        s_axi_control_ARVALID,
     output wire        s_axi_control_ARREADY,
-    input  wire [6:0]  s_axi_control_ARADDR,
+    input  wire [16:0] s_axi_control_ARADDR,
     output wire        s_axi_control_RVALID,
     input  wire        s_axi_control_RREADY,
     output wire [31:0] s_axi_control_RDATA,
@@ -85,19 +85,19 @@ endmodule
 // 0x2f : Memory 'state' (8 * 16b)
 //        Word n : bit [15: 0] - state[2n]
 //                 bit [31:16] - state[2n+1]
-// 0x40 ~
-// 0x4f : Memory 'taps' (8 * 16b)
+// 0x8040 ~
+// 0x804f : Memory 'taps' (8 * 16b)
 //        Word n : bit [15: 0] - taps[2n]
 //                 bit [31:16] - taps[2n+1]
-// 0x60 ~
-// 0x7f : Memory 'sums' (8 * 32b)
+// 0x10000 ~
+// 0x1001f : Memory 'sums' (8 * 32b)
 //        Word n : bit [31:0] - sums[n]
 module hls_filter_control_s_axi (
     input  wire        ACLK,
     input  wire        ARESET,
     input  wire        AWVALID,
     output wire        AWREADY,
-    input  wire [6:0]  AWADDR,
+    input  wire [16:0] AWADDR,
     input  wire        WVALID,
     output wire        WREADY,
     input  wire [31:0] WDATA,
@@ -107,7 +107,7 @@ module hls_filter_control_s_axi (
     output wire [1:0]  BRESP,
     input  wire        ARVALID,
     output wire        ARREADY,
-    input  wire [6:0]  ARADDR,
+    input  wire [16:0] ARADDR,
     output reg         RVALID,
     input  wire        RREADY,
     output reg  [31:0] RDATA,
@@ -153,30 +153,30 @@ module hls_filter_control_s_axi (
         if (RREADY) RVALID <= 0;
         if (put) begin
             BVALID <= 1;
-            if (AWADDR == 7'h00 && WDATA[0]) ap_start <= 1;
-            if (AWADDR == 7'h04) gie <= WDATA[0];
-            if (AWADDR == 7'h08) ier <= WDATA[0];
-            if (AWADDR == 7'h0c) isr <= isr ^ WDATA[0];
+            if (AWADDR == 17'h00 && WDATA[0]) ap_start <= 1;
+            if (AWADDR == 17'h04) gie <= WDATA[0];
+            if (AWADDR == 17'h08) ier <= WDATA[0];
+            if (AWADDR == 17'h0c) isr <= isr ^ WDATA[0];
             for (i = 0; i < 4; i = i + 1)
-                if (AWADDR[6:4] == 3'h2 && WSTRB[i]) state[AWADDR[3:2]][8*i +: 8] <= WDATA[8*i +: 8];
+                if (AWADDR[16:4] == 13'h002 && WSTRB[i]) state[AWADDR[3:2]][8*i +: 8] <= WDATA[8*i +: 8];
             for (i = 0; i < 4; i = i + 1)
-                if (AWADDR[6:4] == 3'h4 && WSTRB[i]) taps[AWADDR[3:2]][8*i +: 8] <= WDATA[8*i +: 8];
+                if (AWADDR[16:4] == 13'h804 && WSTRB[i]) taps[AWADDR[3:2]][8*i +: 8] <= WDATA[8*i +: 8];
         end
         if (ARVALID && ARREADY) begin
             RVALID <= 1;
             RDATA <= 0;
             case (ARADDR)
-                7'h00: begin
+                17'h00: begin
                     RDATA <= {29'd0, ap_idle, finished, ap_start};
                     finished <= ap_done;
                 end
-                7'h04: RDATA <= gie;
-                7'h08: RDATA <= ier;
-                7'h0c: RDATA <= isr;
+                17'h04: RDATA <= gie;
+                17'h08: RDATA <= ier;
+                17'h0c: RDATA <= isr;
                 default: begin
-                    if (ARADDR[6:4] == 3'h2) RDATA <= state[ARADDR[3:2]];
-                    if (ARADDR[6:4] == 3'h4) RDATA <= taps[ARADDR[3:2]];
-                    if (ARADDR[6:5] == 2'h3) RDATA <= sums[ARADDR[4:2]];
+                    if (ARADDR[16:4] == 13'h002) RDATA <= state[ARADDR[3:2]];
+                    if (ARADDR[16:4] == 13'h804) RDATA <= taps[ARADDR[3:2]];
+                    if (ARADDR[16:5] == 12'h800) RDATA <= sums[ARADDR[4:2]];
                 end
             endcase
         end

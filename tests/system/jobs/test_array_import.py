@@ -18,11 +18,12 @@ KERNELS = ROOT / "tests" / "kernels"
 
 
 def test_arrays_in_registers_are_inputs_and_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One is read, one is written, and one is both; a memory of the vendor's lies between."""
+    """One is read, one is written, and one is both, further apart than a window is long; a memory of the vendor's lies
+    between."""
     monkeypatch.chdir(ROOT)
     said = import_into(tmp_path, "hls_filter", [str(KERNELS / "hls_filter"), "--type", "taps=<i2"])
-    assert "taps: input, an array of 16-bit elements; 128 bits at 0x40" in said
-    assert "sums: result, an array of 32-bit elements; 256 bits at 0x60" in said
+    assert "taps: input, an array of 16-bit elements; 128 bits at 0x100" in said
+    assert "sums: result, an array of 32-bit elements; 256 bits at 0x200" in said
     assert "state: input, an array of 16-bit elements; 128 bits at 0x20" in said
     assert "state_out: result, an array of 16-bit elements; 128 bits at 0x20" in said
     jobs = ImportedJobs(tmp_path, "hls_filter", monkeypatch)

@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 from eddy.cli.main import app
 from eddy.core.errors import InvalidRequest, NotFound
+from eddy.host.distribution import find_extra, install_hint
 from eddy_sim.importing import sources
-from eddy_sim.importing.design import TopPort, read_design
+from eddy_sim.importing.arrays import find_arrays
+from eddy_sim.importing.design import TopPort, read_design, synthesised_text
 from eddy_sim.importing.interfaces import group_ports
 from eddy_sim.importing.kernel import KernelChoices, import_kernel
 from eddy_sim.importing.overlay import read_overlay
-from eddy_sim.importing.package import dtype_of
+from eddy_sim.importing.package import KernelArgument, address_doubt, dtype_of
 from eddy_sim.importing.registers import read_bundle, read_bundles, read_types
 from eddy_sim.importing.sources import find_sources
 from eddy_sim.importing.vendor import float_text, read_float_part
@@ -214,6 +217,15 @@ def test_spare_parts_of_a_library_are_no_tops(tmp_path: Path) -> None:
     assert read_design(find_sources(tmp_path)).top == "k"
 
 
+def test_of_an_export_without_axi_the_top_is_what_its_parts_are_called_after(tmp_path: Path) -> None:
+    (tmp_path / "add.v").write_text("module add (input ap_clk, input [7:0] a, output [7:0] b);\nendmodule\n")
+    (tmp_path / "add_slice.v").write_text("module add_slice (input ap_clk);\nendmodule\n")
+    assert read_design(find_sources(tmp_path)).top == "add"
+    (tmp_path / "other.v").write_text("module other (input ap_clk);\nendmodule\n")
+    with pytest.raises(InvalidRequest, match="3 modules that nothing instantiates"):
+        read_design(find_sources(tmp_path))
+
+
 def test_of_a_project_the_export_is_read_and_not_what_vivado_made_of_it(tmp_path: Path) -> None:
     export, build = tmp_path / "p/s/impl/ip/hdl/verilog", tmp_path / "p/s/impl/verilog"
     for folder in (export, build, build / "project.gen/ip"):
@@ -263,6 +275,12 @@ def test_the_command_refuses_in_json_and_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_what_it_needs_is_in_the_extra_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "eddy_sim.importing.kernel", None)
+    done = CliRunner().invoke(app, ["module", "import", str(kernel(tmp_path))])
+    assert install_hint(str(find_extra("cocotb"))) in done.output
+
+
 def test_sources_are_read_as_synthesizers_read_them(tmp_path: Path) -> None:
     """What is not for synthesis goes, and with it what it includes; a generate block left out names its file."""
     body = (
@@ -277,6 +295,66 @@ def test_sources_are_read_as_synthesizers_read_them(tmp_path: Path) -> None:
     assert [path.name for path in design.files] == ["k.v", "spare.v", "used.v"]
     assert design.headers == ()
     assert design.missing == ()
+
+
+def test_what_one_source_defines_holds_for_others_as_in_the_model(tmp_path: Path) -> None:
+    """Sources that use what others define are one unit, those first that define it or include what does."""
+    kernel(tmp_path, body="part u (.clk(ap_clk));\nrest v (.clk(ap_clk));")
+    (tmp_path / "part.v").write_text("module part (input clk);\nwire [`WIDTH-1:0] x = `ONE;\nendmodule\n")
+    (tmp_path / "rest.v").write_text('`include "widths.vh"\nmodule rest (input clk);\nendmodule\n')
+    (tmp_path / "widths.vh").write_text("`define WIDTH 8\n`define ONE 8'd1\n")
+    assert [path.name for path in read_design(find_sources(tmp_path)).files] == ["rest.v", "k.v", "part.v"]
+    (tmp_path / "widths.vh").write_text("`define WIDTH 8\n")
+    assert "part.v:2" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a\n`ifdef FORMAL\n$x\n`ifdef Q\n$y\n`else\n`endif\n`endif\nb\n", "a\n//\n\nb\n"),
+        ("a\n`ifdef FORMAL\n$x\n`else\nb\n`ifdef Q\nc\n`endif\n`endif d\n", "a\n//\n\nb\n`ifdef Q\nc\n`endif\n d\n"),
+        *((text, text) for text in ("`ifdef FORMAL\n$x\n", "`endif\n`ifdef FORMAL\n$x\n`endif\n")),
+        *((text, text) for text in ("// `ifdef FORMAL\n$x\n", "`ifdef FORMAL\n`elsif B\n$x\n`endif\n")),
+        ("`ifndef FORMAL\n$x\n`endif\n", "`ifndef FORMAL\n$x\n`endif\n"),
+    ],
+)
+def test_what_is_for_proof_tools_is_left_out(text: str, kept: str, tmp_path: Path) -> None:
+    (tmp_path / "k.v").write_text(text)
+    assert synthesised_text(tmp_path / "k.v").replace("// left out: for proof tools", "//") == kept
+
+
+def test_an_export_that_lacks_sources_is_read_from_what_it_was_made_of(tmp_path: Path) -> None:
+    for place in ("hdl/verilog", "syn/verilog"):
+        (tmp_path / place).mkdir(parents=True)
+        kernel(tmp_path / place, body="k_part u (.clk(ap_clk));", comments="")
+    assert "hdl/verilog holds no Verilog" in refusal(tmp_path)
+    (tmp_path / "syn" / "verilog" / "k_part.v").write_text("module k_part (input clk);\nendmodule\n")
+    assert "no comment says which registers" in refusal(tmp_path)
+
+
+def test_lengths_of_block_ports_come_from_what_tools_wrote(tmp_path: Path) -> None:
+    told = {"Addr_A": 32, "EN_A": 1, "WEN_A": 4, "Din_A": 32, "Dout_A": 32, "Clk_A": 1, "Rst_A": 1}
+    blocks = group_ports([TopPort(f"x_{name}", name != "Dout_A", width) for name, width in told.items()]).blocks
+    script, component = tmp_path / "k.tbgen.tcl", tmp_path / "component.xml"
+    component.write_text('<v spirit:id="BUSIFPARAM_VALUE.X_PORTA.MEM_SIZE">400</v>')
+    (array,), _ = find_arrays(blocks, "k", [component], {})
+    assert (array.count, [*array.registers()]) == (100, [("x", False), ("x_out", True)])
+    script.write_text(
+        'set C_modelArgList {\n\t{ x int 32 regular {bram 96 { 1 3 } 1 1 }  }\n}\n{ "Name" : "x", "interface" :'
+        ' "bram", "bitwidth" : 32, "direction" : "READONLY"} ,'
+    )
+    (array,), _ = find_arrays(blocks, "k", [script, component], {})
+    assert (array.count, [*array.registers()]) == (96, [("x", False)])
+
+
+def test_arrays_that_are_updated_are_results(tmp_path: Path) -> None:
+    """Of a kernel that has nothing else; it is refused for the next reason."""
+    comments = "// 0x00 : Control signals\n//        bit 0  - ap_start (Read/Write/COH)\n" + ARRAY
+    ports = "// wire taps_q0, taps_we0;\n"
+    assert "neither a memory port nor a result" in refusal(kernel(tmp_path, clock="tick", comments=comments))
+    told = refusal(kernel(tmp_path, clock="tick", comments=comments + ports))
+    assert "no input is a clock" in told
+    assert "neither" not in told
 
 
 def test_parameters_of_the_top_are_set(tmp_path: Path) -> None:
@@ -462,6 +540,12 @@ SCRIPT = """create_ip -name floating_point -version 7.1 -vendor xilinx.com -libr
 set_property -dict [list CONFIG.a_precision_type Single CONFIG.add_sub_value Both CONFIG.c_a_exponent_width 8 \\
   CONFIG.c_a_fraction_width 24 CONFIG.c_latency 14 CONFIG.c_result_exponent_width 8 CONFIG.c_result_fraction_width 24 \\
   CONFIG.flow_control NonBlocking CONFIG.operation_type Divide] -objects [get_ips k_fdiv_ip]"""
+
+
+def test_a_number_that_may_be_an_address_is_told() -> None:
+    assert "If it is an address" in address_doubt(KernelArgument("boxes", 16, 64, False))[0]
+    known = {"n": (32, False, None), "scale": (64, False, False), "sum": (64, True, None)}
+    assert [address_doubt(KernelArgument(name, 16, *rest)) for name, rest in known.items()] == [[], [], []]
 
 
 def test_floating_point_is_known_by_its_script_or_its_name() -> None:

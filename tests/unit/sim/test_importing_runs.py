@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from eddy.core.errors import InvalidRequest
 from eddy.packages.manifests import load_module_manifest
+from eddy.packages.modules import ArgumentRegister, RegisterKind
+from eddy_drivers.regs import kernel_run
 from eddy_sim.importing.control import RunChoices, RunControl, needs_run, plan_run, with_registers
 from eddy_sim.importing.design import TopPort
 from eddy_sim.importing.interfaces import KernelPorts, group_ports
 from eddy_sim.importing.kernel import KernelChoices, import_kernel
 from eddy_sim.importing.package import ImportedKernel, package_texts
 from eddy_sim.importing.registers import KernelRegister, RegisterBundle
-from eddy_sim.importing.streams import cause_names, causes, name_streams
-from eddy_sim.importing.trial import Touched, TrialRun, measured
+from eddy_sim.importing.streams import cause_names, causes, find_stream_run, name_streams
+from eddy_sim.importing.trial import KernelTrial, Touched, TrialRun, find_pointers, find_run, measured
 from eddy_sim.modcheck import work
 from eddy_sim.modcheck.model import Model, ModuleInstance, build_checked
 from eddy_sim.modcheck.port import Memory, Port
@@ -257,6 +261,76 @@ def test_what_measures_time_grows_when_memory_pauses_and_follows_from_nothing_gi
 
 
 @pytest.mark.rtl
+class Tried:
+    """A kernel whose runs follow from what its scalars are: how long each takes, and what it asks for by then."""
+
+    longest = 1_000_000
+
+    def __init__(self, cycles: Callable[[int], int], out_from: int) -> None:
+        self.inputs = [
+            ArgumentRegister(name, 16 + 16 * i, 64, RegisterKind.SCALAR) for i, name in enumerate(("x", "out", "n"))
+        ]
+        self.cycles, self.out_from = cycles, out_from
+
+    def run(self, pointers: Sequence[str], scalars: Mapping[str, int], seed: int = 1, most: int = 15,
+            cycles: int = 60_000, pause: float = 0.0) -> TrialRun:  # fmt: skip
+        n = scalars.get("n", 0) if "n" not in pointers else 0
+        took = self.cycles(n)
+        run = TrialRun({**scalars, **dict.fromkeys(pointers, 1 << 28)}, took <= cycles, min(took, cycles))
+        at = {"x": n > 2, "out": n > 2 and run.cycles >= self.out_from}
+        run.touched = {name: Touched(8, 8) for name in at if at[name] and name in pointers}
+        if at["out"] and "out" not in pointers:
+            run.astray = scalars["out"]
+        return run
+
+
+@pytest.mark.parametrize("out_from", [70_000, 2_000])
+def test_a_run_that_does_nothing_is_no_run(out_from: int) -> None:
+    """A kernel that ends at once where its sizes are two, and that writes after long where they are larger."""
+    tried = cast(KernelTrial, Tried(lambda n: 10 if n <= 2 else 30_000 * n, out_from))
+    found = find_pointers(tried, ("x", "out"), {})
+    assert found == (("x",) if out_from > 60_000 else ("x", "out"))
+    run = find_run(tried, ("x", "out"), {})
+    assert (run.ended, run.values["n"], set(run.touched)) == (True, 16, {"x", "out"})
+
+
+def test_an_address_is_found_behind_a_flag() -> None:
+    """A kernel that does something only where an argument, which could be an address by its width, is one."""
+
+    class Flagged(Tried):
+        def run(self, pointers: Sequence[str], scalars: Mapping[str, int], *_: object, **__: object) -> TrialRun:
+            run = TrialRun({**scalars, **dict.fromkeys(pointers, 1 << 28)}, True, 10)
+            run.touched = {"x": Touched(8, 8)} if "x" in pointers and run.values["n"] == 1 else {}
+            return run
+
+    tried = cast(KernelTrial, Flagged(lambda n: 10, 0))
+    assert find_pointers(tried, ("x", "n"), {}) == ("x",)
+    assert find_run(tried, ("x",), {}).values["n"] == 1
+
+
+def test_a_kernel_of_so_many_beats_is_given_no_more() -> None:
+    """One that takes 1,000 beats and three in vain, and ends its own stream with TLAST where that comes in time."""
+    names = ports(*stream("in", 32, "tlast"), *stream("out", 32, "tlast", outward=True))
+    streams = name_streams(names.streams, {}, {}, set())
+    stuck, unended = kernel_run.STATUS_UNTAKEN.low, kernel_run.STATUS_UNENDED.low
+
+    class Copying(Tried):
+        def run(self, pointers: Sequence[str], scalars: Mapping[str, int], *_: object, **__: object) -> TrialRun:
+            run = TrialRun({**scalars, **dict.fromkeys(pointers, 1 << 28)}, True, 1000)
+            given = scalars["in_bytes"] // 4
+            run.watched = {"in": 4 * min(given, 1003)}
+            run.results = {"out_length": 4 * min(given, 1000)}
+            run.status = (given > 1003) << stuck | (given != 1000) << unended
+            run.status |= 0b10 << kernel_run.STATUS_STREAMS.low if run.status else 0
+            run.touched = {name: Touched(4 * given, 0) for name in pointers}
+            return run
+
+    tried = Copying(lambda n: 10, 0)
+    tried.inputs = [ArgumentRegister(name, 16, 64, RegisterKind.SCALAR) for name in ("in", "in_bytes", "out_bytes")]
+    run = find_stream_run(cast(KernelTrial, tried), ("in",), streams, {})
+    assert (run.status, run.values["in_bytes"], run.values["out_bytes"]) == (0, 4000, 4000)
+
+
 def test_bits_of_registers_start_and_end_a_kernel(tmp_path: Path) -> None:
     kernel = import_kernel(KERNELS / "rtl_gcd", KernelChoices(**GCD, done="0x4.1:clear"))  # type: ignore[arg-type]
     failed = [finding for finding in check_module(written(kernel, tmp_path)) if not finding.passed]
@@ -321,6 +395,39 @@ def test_ports_start_and_end_a_kernel_whose_length_the_trial_finds(tmp_path: Pat
     assert {argument.name: (argument.bytes or argument.value) for argument in found.arguments} == sizes_found
     with pytest.raises(InvalidRequest, match=r"untaken \(in\)"):
         import_kernel(KERNELS / "stream_ports", KernelChoices(values={"in_bytes": 512}, stall_cycles=500))
+
+
+SILENT = """// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+module silent (
+    input ap_clk, input ap_rst_n, input [31:0] in_r_TDATA, input in_r_TVALID, output in_r_TREADY, input in_r_TLAST,
+    output [31:0] out_r_TDATA, output out_r_TVALID, input out_r_TREADY, output [3:0] out_r_TKEEP, output out_r_TLAST
+);
+    assign out_r_TDATA = in_r_TDATA + 1;
+    assign out_r_TVALID = in_r_TVALID;
+    assign in_r_TREADY = out_r_TREADY;
+    assign out_r_TKEEP = 0;
+    assign out_r_TLAST = 0;
+endmodule
+"""
+
+
+@pytest.mark.rtl
+def test_a_stream_that_says_neither_what_counts_nor_its_end_is_taken_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TKEEP and TLAST stay zero, as those of HLS kernels do that do not set them; unless somebody says what ends it."""
+    monkeypatch.setattr("eddy_sim.importing.streams.MOST_FED_BYTES", 2048)
+    (tmp_path / "silent.v").write_text(SILENT)
+    said = KernelChoices(stall_cycles=500, ends={"out": "tlast"}, ties={"out_r_TKEEP": "all"})
+    with pytest.raises(InvalidRequest, match="out 2048"):
+        import_kernel(tmp_path, said)
+    kernel = import_kernel(tmp_path, KernelChoices(stall_cycles=500))
+    assert [note.partition(" (")[0] for note in kernel.notes[-2:]] == [
+        "out_r_TKEEP stayed zero in its trial: every byte of every beat counts",
+        "out sent no TLAST in its trial: its length ends it",
+    ]
+    sizes = {argument.name: (argument.bytes or argument.value) for argument in kernel.arguments}
+    assert sizes["in"] == sizes["out"] == sizes["out_bytes"] == 1024
 
 
 @pytest.mark.rtl

@@ -155,7 +155,7 @@ def _import(source: Path, said: dict[str, Any], quiet: bool) -> ImportedKernel:
         from eddy_sim.importing.kernel import KernelChoices, import_kernel
     except ImportError as error:
         raise InvalidRequest(
-            f"importing a module needs the simulator ({error.name} is missing): {install_hint('sim')}", field="extra"
+            f"importing a module needs the simulator ({error.name} is missing): {install_hint('module')}", field="extra"
         ) from error
 
     def progress(what: str) -> None:
