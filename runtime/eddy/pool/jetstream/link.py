@@ -96,10 +96,11 @@ class Link:
         return int(self.nats.stats["reconnects"])
 
     async def tell(self, tenant: str, job: int, kind: str, **data: Any) -> None:
-        """Add to a job's events. They tell what is in its record already, so one that is lost loses nothing."""
+        """Add to a job's events. They tell what is in its record already, so one that is lost loses nothing: nobody
+        waits until the servers have it."""
         text = json.dumps({"kind": kind, **data}).encode()
         with contextlib.suppress(*UNDONE):
-            await self.js.publish(f"eddy.events.{tenant}.{job}", text)
+            await self.nats.publish(f"eddy.events.{tenant}.{job}", text)
 
 
 @contextlib.asynccontextmanager

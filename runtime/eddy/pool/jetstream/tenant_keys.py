@@ -19,7 +19,7 @@ from nats.js.kv import KeyValue
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.connection.refusals import UNDONE
-from eddy.pool.jetstream.bucket_reader import entries, read_entry
+from eddy.pool.jetstream.bucket_reader import entries, read_entry, read_together
 from eddy.pool.jetstream.link import Link
 from eddy.pool.records.record_json import (
     NO_SENSE,
@@ -130,7 +130,7 @@ class PoolKeys:
             Unauthorized: There is none of that hash, or it has ended.
         """
         try:
-            key = _decoded(key_hash, (await read_entry(self._link.keys, f"{KEY}{key_hash}")).value)
+            key = _decoded(key_hash, (await read_together(self._link.keys, f"{KEY}{key_hash}")).value)
         except KeyNotFoundError:
             raise Unauthorized("This key is not one of the pool's.") from None
         if why := key.ended(self._now()):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import AsyncMock, MagicMock
 
 import httpx
 import pytest
@@ -151,7 +151,8 @@ def test_dry_runs_of_a_tenant_are_bounded_and_those_of_others_are_not(monkeypatc
 
     monkeypatch.setattr(job_routes, "requests_of", requests)
     monkeypatch.setattr(job_routes, "_tried", tried)
-    parts: Any = SimpleNamespace(rate_limits=TenantRateLimits(TokenBuckets(lambda: 0.0), forecasts_per_s=TRIALS_PER_S))
+    rate_limits = TenantRateLimits(TokenBuckets(lambda: 0.0), forecasts_per_s=TRIALS_PER_S)
+    parts: Any = SimpleNamespace(rate_limits=rate_limits, tenants=AsyncMock())
     body: Any = None
 
     def ask(caller: PoolTenant) -> None:
