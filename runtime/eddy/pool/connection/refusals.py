@@ -65,6 +65,8 @@ NOTHING = "eddy.nothing"
 """A subject that nothing has."""
 NO_STREAM = 10059
 """Code of an error of JetStream: there is no such stream.  Source: NATS, errors.json."""
+WRONG_LAST_SEQUENCE = (10071, 10164)
+"""Codes of errors of JetStream: an entry is not of the revision that it should be.  Source: NATS, errors.json."""
 T = TypeVar("T")
 
 

@@ -32,7 +32,7 @@ from nats.js.kv import KeyValue
 from eddy.core.errors import StorageQuotaExceeded
 from eddy.core.units import format_bytes, format_size
 from eddy.pool.bytes.byte_store import MOVED
-from eddy.pool.connection.refusals import UNDONE, code_of
+from eddy.pool.connection.refusals import UNDONE, WRONG_LAST_SEQUENCE, code_of
 from eddy.pool.connection.tasks import ended
 from eddy.pool.jetstream.bucket_reader import confirm_bucket, operation_of, watch_bucket
 from eddy.pool.jetstream.store_anomalies import StoreAnomalies
@@ -58,8 +58,6 @@ LEFT_S = 86_400.0
 MAX_FOLLOWED = 256
 """Tenants that a head follows at once; those it dealt with longest ago are followed no more, unless it is at work for
 them."""
-WRONG_LAST_SEQUENCE = (10071, 10164)
-"""Codes of errors of JetStream: an entry is not of the revision that it should be.  Source: NATS, errors.json."""
 _log = structlog.get_logger("eddy.pool")
 
 

@@ -12,6 +12,7 @@ bucket or stream      holds
 `eddy_keys`           tenants by the hash of their keys
 `eddy_bytes`          who refers to which inputs and outputs, and so who keeps how many bytes of them
 `EDDY_WORK`           jobs given to boards, a subject a board; gone once acknowledged
+`EDDY_AUDIT`          what operators changed, each entry chained to the one before
 `EDDY_EVENTS`         what happened, a subject a tenant and job; a week
 ====================  ==================================================================================
 
@@ -194,7 +195,7 @@ async def _made(client: Nats, replicas: int, place: ByteStore) -> Link:
         short_lived("eddy_leader"),
         bucket("eddy_keys"),
     )
-    others = (each(replicas) for each in (streams.work, streams.events))
+    others = (each(replicas) for each in (streams.work, streams.events, streams.audit))
     streamed = asyncio.gather(*map(stream, others))
     everything = asyncio.gather(buckets, bucket(BYTES), streamed)
     made, kept, _ = await asyncio.wait_for(everything, ASKED_S)

@@ -55,6 +55,8 @@ async def make_key(body: KeySubmission, response: Response, parts: Parts, caller
         ends = [None if body.expires_in_s is None else now_s + body.expires_in_s, with_s]
         expires_s = min((each for each in ends if each is not None), default=None)
         label = body.label or (old.label if old is not None else "")
+        facts = {"tenant": owner.id, "scope": scope.value, "label": label, "replaces": body.replaces}
+        await parts.note(caller, "make-key", **facts, expires_unix_s=expires_s)
         secret, made = await parts.keys.make(owner.id, scope, label, expires_s)
         if old is not None:
             await parts.keys.change(old, lambda now: revoke_after(now, now_s, body.grace_s))
@@ -68,6 +70,7 @@ async def revoke_key(key: _KeyId, parts: Parts, caller: Caller) -> Response:
     async with parts.keys.changing():
         ending, now_s = await _mine(parts, caller, key), time.time()
         await _check_left(parts, ending, now_s)
+        await parts.note(caller, "revoke-key", tenant=ending.tenant, revoked=key)
         await parts.keys.change(ending, lambda now: revoke_after(now, now_s))
     return Response(status_code=204)
 

@@ -44,7 +44,6 @@ ABSENT: Mapping[str, str] = {
     "PUT /v1/admin/price": POLICIES,
     "GET /v1/market/history": "epochs are kept by the board whose market it is",
     "GET /v1/market/explain": "epochs are kept by the board whose market it is",
-    "GET /v1/admin/audit": "what operators of a pool change is not kept yet",
     "POST /v1/admin/purge": "`eddy pool serve --retention-age-s` removes records of jobs",
     "GET /v1/history": "slots, temperatures and prices are a board's; `GET /v1/pool/timeline` tells of boards",
     "POST /v1/apps": "packages are files beside each board and head, signed there",
