@@ -55,7 +55,6 @@ from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.budget import Budget, budget_of
 from eddy.pool.jetstream.byte_accounts import BUCKET as BYTES
 from eddy.pool.jetstream.byte_accounts import STORE, ByteAccounts
-from eddy.pool.jetstream.moved_blobs import move_blobs
 from eddy.pool.jetstream.store_anomalies import StoreAnomalies
 
 REPLICAS = 3
@@ -204,7 +203,6 @@ async def _made(client: Nats, replicas: int, place: ByteStore) -> Link:
     troubles = StoreAnomalies()
     accounts = ByteAccounts(client, kept, troubles)
     try:
-        await move_blobs(js, accounts, place)
         budget = await asyncio.wait_for(budget_of(js, replicas, place.capacity()), DIVIDED_S)
     except BaseException:
         await accounts.close()
