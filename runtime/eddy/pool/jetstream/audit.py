@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""The audit log of a pool: a board's entries, chained as a board's are, in a stream that nothing takes messages from.
+"""The audit log of a pool: a board's entries, chained as a board's are, in a stream of which no message can be taken.
 
 An entry's number is its place in the stream, and it is written only behind the entry that it is chained to. So of two
 heads that note something at once one reads again; and that the last ones are missing shows by what the stream counts.
@@ -52,7 +52,9 @@ class PoolAudit:
         """
         sign = await self._sign()
         for _ in range(TRIES):
-            last = int((await confirm_stream(self._link.js, AUDIT)).state.last_seq)
+            last = int(
+                (await self._link.js.stream_info(AUDIT)).state.last_seq
+            )  # where it lags, what is written is refused
             before = (await self._entry(last)).chain if last else START
             entry = AuditEntry(last + 1, time.time(), actor, key, action, facts, "")
             data = json.dumps({**asdict(entry), "chain": sign(entry.text(before))}).encode()
