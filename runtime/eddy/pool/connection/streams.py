@@ -75,5 +75,5 @@ def events(replicas: int) -> StreamConfig:
 
 
 def audit(replicas: int) -> StreamConfig:
-    """What operators changed: no entry is taken from it. (Who asks for certain purges what nothing has, so that may be.)"""
+    """What operators changed: no entry can be taken. Purges can: who asks for certain purges what nothing has."""
     return StreamConfig(name=AUDIT, subjects=[AUDIT_SUBJECT], deny_delete=True, num_replicas=replicas)
