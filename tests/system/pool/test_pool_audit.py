@@ -1,5 +1,6 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""What operators of a pool change is in one log at all heads, chained, and nobody takes of it or adds to it unseen."""
+"""What operators of a pool change is in one log at all heads, chained, and nobody takes of it or adds to it unseen; and
+who may change keys is as on a board."""
 
 from __future__ import annotations
 
@@ -73,3 +74,25 @@ def test_what_is_changed_at_any_head_is_in_one_chain(pool: Pool) -> None:
     assert well == ""
     assert f"entry {len(entries) + 1} is not what was written" in added
     assert "entry 1 is not what was written" in purged
+
+
+def test_a_key_that_was_replaced_outlives_its_grace_in_no_other_key_and_ends_none(pool: Pool) -> None:
+    """A head took it: who had a key that leaked made one without an end while its grace lasted."""
+    head = pool.head("a")
+    pool.tenant(head)
+    with asking(head.url, pool.keys["ada"]) as leaked, asking(head.url, pool.key) as operator:
+        (first,) = leaked.get("/v1/keys").json()["keys"]
+        new = leaked.post("/v1/keys", json={"replaces": first["id"], "grace_s": 600.0}).json()
+        made = leaked.post("/v1/keys", json={"label": "mine"}).json()
+        ends = next(key for key in leaked.get("/v1/keys").json()["keys"] if key["id"] == first["id"])["revoked_unix_s"]
+        assert made["expires_unix_s"] == ends
+        for other in (new["id"], made["id"]):
+            refused = leaked.delete(f"/v1/keys/{other}")
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        assert leaked.delete(f"/v1/keys/{first['id']}").status_code == 204
+        (own,) = [key for key in operator.get("/v1/keys").json()["keys"] if key["scope"] == "operator"]
+        brief = operator.post("/v1/keys", json={"scope": "operator", "expires_in_s": 60.0})
+        assert brief.status_code == 201
+        refused = operator.delete(f"/v1/keys/{own['id']}")
+        assert refused.status_code == 409
+        assert "without an end" in refused.json()["detail"]

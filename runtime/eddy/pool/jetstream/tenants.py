@@ -172,7 +172,7 @@ class PoolTenants:
     async def make_key(self, tenant: PoolTenant) -> str:
         """A further key of a tenant."""
         scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
-        return (await self._keys.make(tenant.id, scope))[0]
+        return await self._keys.make(tenant.id, scope)
 
     async def of_key(self, key: str) -> PoolTenant:
         """Whose key it is; its name, and what it may do with this key.
