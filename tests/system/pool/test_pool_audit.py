@@ -96,3 +96,8 @@ def test_a_key_that_was_replaced_outlives_its_grace_in_no_other_key_and_ends_non
         refused = operator.delete(f"/v1/keys/{own['id']}")
         assert refused.status_code == 409
         assert "without an end" in refused.json()["detail"]
+        root = operator.post("/v1/admin/tenants", json={"id": "root", "admin": True}).json()["key"]
+        with asking(head.url, root) as other:
+            assert other.delete("/v1/admin/tenants/operator").status_code == 409
+            assert other.delete("/v1/admin/tenants/ada").status_code == 202
+            assert other.patch("/v1/admin/tenants/ada", json={"weight": 2.0}).status_code == 409

@@ -24,7 +24,7 @@ from eddy.core.tenants import MAX_WEIGHT, MIN_WEIGHT
 from eddy.pool.connection.credentials import NAME
 from eddy.pool.jetstream.boards import change_board, forget_board
 from eddy.pool.jetstream.bucket_reader import read_entry
-from eddy.pool.jetstream.tenants import NAMES, PoolTenant
+from eddy.pool.jetstream.tenants import NAMES, OPERATOR, PoolTenant
 from eddy.pool.placement.rebalance import jobs_to_move
 from eddy.pool.records.records import JobFenced, PoolBoard
 from eddy.pool.routes.context import HeadParts, Operator, Parts
@@ -134,7 +134,8 @@ async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolT
         what["weight"] = body.weight
     if body.display_name is not None:
         what["display_name"] = body.display_name
-    await parts.tenants.get(name)  # who is not there is not changed
+    if (await parts.tenants.get(name)).removed_unix_s:
+        raise Conflict(f"Tenant {name} was removed: nothing of it is changed.", field="tenant", asked=name)
     await parts.note(operator, "change-tenant", tenant=name, **body.model_dump(exclude_unset=True))
     return _tenant(parts, await parts.tenants.change(name, **what))
 
@@ -143,8 +144,8 @@ async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolT
 async def remove(name: str, parts: Parts, operator: Operator, cancel: bool = False) -> TenantLeaving:
     """Its keys end, its jobs are cancelled (`cancel`; 409 while there are some without), its blobs, outputs and events
     go. Records of its jobs stay, and its name, which is given to nobody else."""
-    if name == operator.id:
-        raise Conflict("The caller cannot be removed.", field="tenant", asked=name)
+    if name in (operator.id, OPERATOR):
+        raise Conflict("The operator and the caller cannot be removed.", field="tenant", asked=name)
     await parts.tenants.get(name)
     await parts.note(operator, "remove-tenant", tenant=name, cancel=cancel)
     return TenantLeaving(id=name, jobs=await remove_tenant(parts, name, cancel))
