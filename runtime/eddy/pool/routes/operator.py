@@ -18,6 +18,7 @@ from eddy.api.request_bodies.base import Request
 from eddy.api.request_bodies.names import DisplayName, Labels
 from eddy.api.request_bodies.numbers import Whole
 from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.api.routes.audit import After, AuditLine, AuditPage, Last, Limit
 from eddy.core.board_constraints import BUILT_IN
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.tenants import MAX_WEIGHT, MIN_WEIGHT
@@ -304,3 +305,13 @@ async def read_bytes(
     """Read blobs and outputs for ten seconds, and say which are damaged or lost; `next` is where to go on, null at the
     end."""
     return await read_blobs(parts.link, parts.blobs, cursor)
+
+
+@router.get("/admin/audit", response_model=AuditPage)
+async def show_audit(
+    parts: Parts, operator: Operator, after: After = 0, limit: Limit = 1000, last: Last = None
+) -> AuditPage:
+    """What was changed, by whom, with which key; `eddy pool doctor` checks the chain."""
+    return AuditPage(
+        entries=[AuditLine(**dataclasses.asdict(each)) for each in await parts.audit.entries(after, limit, last)]
+    )
