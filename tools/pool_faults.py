@@ -9,6 +9,9 @@ Three boards, two heads and three NATS servers, which keep everything three time
 - a board stands still for longer than its lease and then goes on, as if it had never been away; or a NATS server does;
 - a NATS server is cut off from everybody, or from the other servers alone;
 - a board's network becomes slow (1 Mbit/s, 100 ms);
+- a NATS server loses all that it keeps, and gets it from the others; not before each of them has all;
+- a head is killed and started again of the other release, where there is one (`--old`, a checkout): old heads and new
+  ones answer, lead and read the same records beside each other;
 - a NATS server's disk is full; it is freed and the server started again. Without the right to mount a file system for
   it (see `disks` in the summary) this event is left out;
 - the date jumps, on a board or a head, by up to a day. Servers of NATS share this machine's date;
@@ -30,6 +33,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import random
 import shutil
 import signal
@@ -60,11 +64,12 @@ from pool_kit import Pool
 from pool_network import SERVERS, Cluster, mounted_disk, restore_all, unmounted
 from pool_traffic import Traffic
 from s3_kit import BUCKET, S3Server
+from service_bench.servers import python_path
 
 BOARDS, HEADS = ("b1", "b2", "b3"), ("h1", "h2")
 KINDS = (
     "kill board", "kill head", "kill nats", "freeze board", "freeze nats", "cut nats off", "part nats", "slow link",
-    "full disk", "jump date", "bytes away", "bytes full", "roll board back",
+    "full disk", "lose disk", "other release", "jump date", "bytes away", "bytes full", "roll board back",
 )  # fmt: skip
 NEEDED = ("bytes away", "bytes full")
 """Kinds of events that nothing outlives: recovery begins where they end."""
@@ -73,6 +78,8 @@ TENANTS = ("bob", "eve")
 BYTES_MB = 256
 """Of the disk of the folder of bytes, where this user may mount a file system."""
 SKEWED = Path(__file__).with_name("skewed_clock.py")
+STARTS = 20
+"""Times that a head is started before the run gives up: servers may be without a leader for so long, and no longer."""
 PACE = 15.0
 PATIENCE_S = 600.0
 T = TypeVar("T")
@@ -111,17 +118,22 @@ class Run:
         seed: Of all choices.
         only: Kinds of events; all where there are none.
         s3: Whether bytes lie in an S3 server.
+        old: Checkout of another release, of which heads are now and then; None for none.
     """
 
-    def __init__(self, folder: Path, seed: int, only: Sequence[str] = (), s3: bool = False) -> None:
+    def __init__(
+        self, folder: Path, seed: int, only: Sequence[str] = (), s3: bool = False, old: Path | None = None
+    ) -> None:
         self.net = Cluster(folder / "net", (*BOARDS, *HEADS))
         self.pool, self.chance = Pool(folder, self.net), random.Random(seed)
         self.s3 = S3Server(folder / "s3") if s3 else None
         self.bytes_disk = not s3 and mounted_disk(folder / "bytes", BYTES_MB)
         self.bytes_at = f"s3://{BUCKET}/pool" if s3 else str(folder / "bytes" / "place")
         cannot = {
-            *(("full disk",) if not all(self.net.disks) else ()), *(("bytes full",) if not self.bytes_disk else ())
+            *(("full disk",) if not all(self.net.disks) else ()), *(("bytes full",) if not self.bytes_disk else ()),
+            *(("other release",) if old is None else ()),
         }  # fmt: skip
+        self.old, self.of_old = old, set[str]()
         self.kinds = [kind for kind in only or KINDS if kind not in cannot]
         self.traffic: list[Traffic] = []
         self.heads: dict[str, tuple[subprocess.Popen[bytes], str]] = {}
@@ -134,8 +146,11 @@ class Run:
 
     def head(self, name: str) -> None:
         """Start a head, and again where it gives up because no server answers in time."""
-        while not self._started(name):
+        for _ in range(STARTS):
+            if self._started(name):
+                return
             print(f"     {name} did not start and is started again", flush=True)
+        raise SystemExit(f"{name} does not start; {self.pool.folder / name}.log says why")
 
     def _started(self, name: str) -> bool:
         """Start a head in a process of its own, at the address it had before."""
@@ -146,8 +161,12 @@ class Run:
         command = [sys.executable, *self.dated(name), "eddy", "pool", "serve", "--json", "--name", name, "--port", port]
         command += ["--pool", str(file), "--data", str(self.pool.folder), "--replicas", "3"]
         command += ["--bytes", self.bytes_at]
+        more = {}
+        if self.old is not None and name in self.of_old:
+            command += ["--bitstreams", str(self.old / "bitstreams")]
+            more = {"PYTHONPATH": python_path(self.old)}
         with (self.pool.folder / f"{name}.log").open("ab") as log:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env={**os.environ, **more})
         assert process.stdout is not None
         text = b""
         while not text.rstrip().endswith(b"}"):
@@ -266,8 +285,10 @@ class Run:
     def _break(self, kind: str) -> tuple[str, Callable[[], object]]:
         """Break something; answers what, and how it is mended."""
         what = kind.rsplit(" ", 1)[-1]
-        if what == "head":
-            return self._kill_head(self.chance.choice(HEADS))
+        if what in ("head", "release"):
+            name = self.chance.choice(HEADS)
+            self.of_old ^= {name} if what == "release" else set()
+            return self._kill_head(name)
         if kind in NEEDED:
             return self._break_bytes(kind)
         if what in ("nats", "off", "disk"):
@@ -316,8 +337,12 @@ class Run:
 
     def _break_server(self, kind: str, name: str) -> tuple[str, Callable[[], object]]:
         server = self.net.servers[name]
-        if kind == "kill nats":
+        if kind == "lose disk":
+            self._wait_for_copies()
+        if kind in ("kill nats", "lose disk"):
             server.kill()
+            if kind == "lose disk":
+                shutil.rmtree(server.place.store)
             return name, server.start
         if kind == "freeze nats":
             server.process.send_signal(signal.SIGSTOP)
@@ -335,6 +360,19 @@ class Run:
         for way in ways:
             way.cut = True
         return name, lambda: restore_all(ways)
+
+    def _wait_for_copies(self) -> None:
+        """Wait until each server has all: of two that lack something, the third alone could know it."""
+        operator, deadline = self.clients_of(self.pool.key)[0], time.monotonic() + PATIENCE_S
+        while found := [
+            each["found"]
+            for each in steadily(lambda: operator.transport.json("GET", "/v1/pool/examination"))["findings"]
+            if each["check"] == "streams" and " lag " in each["found"]
+        ]:
+            if time.monotonic() > deadline:
+                self.wrong.append(f"copies lag for ten minutes: {found}")
+                return
+            time.sleep(0.2)
 
     def ended(self, job: Job, order: Order) -> None:
         """Wait for a job's end and check it."""
@@ -435,6 +473,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", default=(), choices=KINDS, metavar="KIND", help="only such events")
     parser.add_argument("--bytes", choices=("folder", "s3"), default="folder", help="where bytes lie")
+    parser.add_argument("--old", type=Path, help="a checkout of another release, of which heads are now and then")
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin no event after so many")
     parser.add_argument("--keep", type=Path, help="folder for what the pool keeps, its logs too")
     parser.add_argument("--out", type=Path, default=Path("out/pool_faults.json"))
@@ -443,7 +482,7 @@ def main() -> int:
     began_s = time.monotonic()
     with contextlib.ExitStack() as kept:
         folder = str(given.keep or kept.enter_context(tempfile.TemporaryDirectory(prefix="eddy-pool-")))
-        run = Run(Path(folder), given.seed, given.only, given.bytes == "s3")
+        run = Run(Path(folder), given.seed, given.only, given.bytes == "s3", given.old)
         with run.running():
             while len(run.events) < given.events and time.monotonic() - began_s < given.seconds:
                 run.break_something()

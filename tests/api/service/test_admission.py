@@ -80,14 +80,10 @@ def test_a_rule_holds_at_a_head_of_a_pool(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(submitting, "admit", forbidding(submissions.admit))
     ada, known = PoolTenant("ada", max_priority=3), {"old"}
 
-    async def tenant(_: str) -> PoolTenant:
-        return ada
-
     async def is_known(_: str, key: str) -> bool:
         return key in known
 
     parts: Any = SimpleNamespace(
-        tenants=SimpleNamespace(get=tenant),
         table=SimpleNamespace(known=is_known),
         catalogue=SimpleNamespace(application=lambda name: name),
         lead=SimpleNamespace(mirror=SimpleNamespace(boards={})),
@@ -95,7 +91,7 @@ def test_a_rule_holds_at_a_head_of_a_pool(monkeypatch: pytest.MonkeyPatch) -> No
 
     async def kept(key: str = "", **fields: Any) -> dict[str, Any]:
         job = JobSubmission(application="invert", **fields)
-        (found,) = await submitting.requests_of(parts, ada, [job], key)
+        (found,) = await submitting.requests_of(parts, ada, ada, [job], key)
         return found
 
     assert asyncio.run(kept(priority=3)) == {"application": "invert", "priority": 3, "batch": 1}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from eddy.cli.demo.demo_plan import photograph
 from eddy.pool.jetstream.link import Link
-from eddy.pool.jetstream.tenant_keys import PoolKeys
+from eddy.pool.jetstream.tenant_keys import PoolKeys, hash_of
 from pool_boards import at_the_servers
 from pool_kit import WAIT_S, Pool, asking, until
 
@@ -133,8 +133,8 @@ def test_a_head_starts_over_damaged_records_and_over_marks_of_deleted_ones_that_
     async def damage(link: Link) -> None:
         for (bucket, key), data in RECORDS.items():
             await (await link.js.key_value(bucket)).put(key, data)
-        _, gone = await PoolKeys(link).make("ada", (await PoolKeys(link).all("ada"))[0].scope)
-        await link.keys.purge(f"key.{gone.key_hash}")
+        gone = await PoolKeys(link).make("ada", (await PoolKeys(link).all("ada"))[0].scope)
+        await link.keys.purge(f"key.{hash_of(gone)}")
 
     async def purge(link: Link) -> None:
         """The last of each bucket is gone, and so is its mark."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections.abc import AsyncIterator
+from unittest.mock import patch
 
 import httpx
 import pytest
@@ -98,6 +100,36 @@ def test_nothing_is_asked_while_nothing_happens_and_all_are_woken_when_it_does(p
                 each.task.cancel()
 
     asyncio.run(check())
+
+
+def test_a_submission_asks_for_its_key_and_its_tenant_and_waits_for_two_writes(pool: Pool) -> None:
+    """Each question is a round of head and server: there were three for who asks, and one that waited for the event."""
+    head = pool.head("a")
+    pool.tenant(head)
+    nats, sent = parts_of(head).link.nats, list[tuple[str, bool]]()
+    publish = nats.publish
+
+    async def noted(subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None) -> None:
+        sent.append((subject, bool(reply)))
+        await publish(subject, payload, reply, headers)
+
+    async def check() -> None:
+        async with asked(head, pool.keys["ada"]) as client:
+            first = await submitted(client)
+            with patch.object(nats, "publish", noted):
+                job = await submitted(client)
+            assert job != first
+
+    asyncio.run(check())
+    beats = ("$KV.eddy_leases.", "$KV.eddy_leader.")
+    of_the_job = [(subject, waits) for subject, waits in sent if not subject.startswith(beats)]
+    assert [(re.sub(r"\.(ada\.)?[0-9a-f]+$", "", subject), waits) for subject, waits in of_the_job] == [
+        ("$JS.API.STREAM.MSG.GET.KV_eddy_keys", True),
+        ("$JS.API.STREAM.MSG.GET.KV_eddy_keys", True),
+        ("$KV.eddy_submissions", True),
+        ("$KV.eddy_jobs", True),
+        ("eddy.events", False),
+    ]
 
 
 def test_what_is_open_ends_with_its_client_and_leaves_nothing_behind(pool: Pool) -> None:

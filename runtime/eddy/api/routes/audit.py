@@ -17,12 +17,12 @@ from eddy.api.request_bodies.base import Answer
 from eddy.api.request_bodies.numbers import Decimal
 
 router = APIRouter(prefix="/v1/admin/audit", tags=["operator"], responses=refusals(403))
-_After = Annotated[Decimal, Query(ge=0, le=(1 << 63) - 1, description="Only entries with a higher number.")]
-_Last = Annotated[
+After = Annotated[Decimal, Query(ge=0, le=(1 << 63) - 1, description="Only entries with a higher number.")]
+Last = Annotated[
     Decimal | None,
     Query(ge=1, le=10_000, description="The latest entries, so many of them; `after` and `limit` are left."),
 ]
-_Limit = Annotated[Decimal, Query(ge=1, le=10_000, description="Most entries.")]
+Limit = Annotated[Decimal, Query(ge=1, le=10_000, description="Most entries.")]
 
 
 class AuditLine(Answer):
@@ -47,7 +47,7 @@ class AuditPage(Answer):
 
 @router.get("", operation_id="show_audit", response_model=AuditPage, summary="The audit log", responses=refusals(410))
 async def show_audit(
-    context: Ctx, operator: Operator, after: _After = 0, limit: _Limit = 1000, last: _Last = None
+    context: Ctx, operator: Operator, after: After = 0, limit: Limit = 1000, last: Last = None
 ) -> AuditPage:
     """What was changed, by whom, with which key; `eddy audit verify` checks the chain beside the data folder."""
     latest, wanted = context.store.audit.latest, context.store.audit.entries

@@ -20,13 +20,11 @@ from eddy.api.http.openapi import refusals
 from eddy.api.http.problems import Forbidden
 from eddy.api.request_bodies import examples
 from eddy.api.request_bodies.base import DAY, Answer
+from eddy.api.routes.keys import Whose
 
 router = APIRouter(prefix="/v1", tags=["usage"])
-_First = Annotated[
-    str, Query(alias="from", pattern=DAY, description="First day (UTC), as `2026-11-22`; empty for all.")
-]
-_Last = Annotated[str, Query(alias="to", pattern=DAY, description="Last day; empty for all.")]
-_Whose = Annotated[str, Query(max_length=64, description="Only this tenant's (operators); empty for all you may see.")]
+First = Annotated[str, Query(alias="from", pattern=DAY, description="First day (UTC), as `2026-11-22`; empty for all.")]
+Last = Annotated[str, Query(alias="to", pattern=DAY, description="Last day; empty for all.")]
 
 
 class QuotaAnswer(Answer):
@@ -48,7 +46,7 @@ class QuotaAnswer(Answer):
     "/usage", operation_id="show_usage", response_model=UsageReport, summary="Use by day", responses=refusals(403)
 )
 async def show_usage(
-    context: Ctx, viewer: Caller, first: _First = "", last: _Last = "", tenant: _Whose = ""
+    context: Ctx, viewer: Caller, first: First = "", last: Last = "", tenant: Whose = ""
 ) -> UsageReport:
     """Your own accounts; everyone's and nobody's, for the operator: they add up to the board's time exactly."""
     if tenant and not viewer.admin and tenant != viewer.id:

@@ -18,9 +18,7 @@ from eddy.store.disk.files import DraftFile
 from eddy.store.disk.names import is_blob, tenant_folder, tenant_of
 
 S3 = "s3://"
-MOVED = "0"
-"""The generation of what an earlier release kept at the servers."""
-_GENERATION = re.compile(r"0|[0-9a-f]{16}")
+_GENERATION = re.compile(r"[0-9a-f]{16}")
 
 
 class BytesAway(OSError):

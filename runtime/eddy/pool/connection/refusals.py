@@ -9,8 +9,8 @@ without a word.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from nats.errors import (
     BadSubjectError,
@@ -65,6 +65,9 @@ NOTHING = "eddy.nothing"
 """A subject that nothing has."""
 NO_STREAM = 10059
 """Code of an error of JetStream: there is no such stream.  Source: NATS, errors.json."""
+WRONG_LAST_SEQUENCE = (10071, 10164)
+"""Codes of errors of JetStream: an entry is not of the revision that it should be.  Source: NATS, errors.json."""
+T = TypeVar("T")
 
 
 class PoolRefused(EddyError):
@@ -100,29 +103,47 @@ class PoolStreams(JetStreamContext):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._asked: dict[str, asyncio.Future[StreamInfo]] = {}
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._under_way: dict[str, asyncio.Future[Any]] = {}
+        self._next: dict[str, asyncio.Future[Any]] = {}
 
     async def confirm_stream(self, stream: str) -> StreamInfo:
         """A stream as it is, for certain; what is read of it after that has all that was there when this was called.
-        Those who ask while an answer is on its way wait for the next together.
 
         Raises:
             TimeoutError, APIError: No majority stands behind who answers, or nobody answers.
         """
-        if (asked := self._asked.get(stream)) is None:
-            asked = self._asked[stream] = asyncio.ensure_future(self._in_turn(stream))
-            asked.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await asyncio.shield(asked)
 
-    async def _in_turn(self, stream: str) -> StreamInfo:
-        async with self._turns[stream]:
-            del self._asked[stream]
+        async def confirm() -> StreamInfo:
             info = await self.stream_info(stream)
             if (info.config.num_replicas or 1) > 1:
                 await self.purge_stream(stream, subject=NOTHING)  # they agree on it as on whatever they keep
                 info = await self.stream_info(stream)
             return info
+
+        return await self.ask_together(stream, confirm)
+
+    async def ask_together(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
+        """What `ask` answers, which begins after this was called. Those who ask the same while an answer is on its way
+        wait for the next together.
+
+        Args:
+            what: Names the question.
+        """
+        if (asked := self._next.get(what)) is None:
+            asked = self._next[what] = asyncio.ensure_future(self._asked(what, ask))
+            asked.add_done_callback(lambda done: done.cancelled() or done.exception())
+        answer: T = await asyncio.shield(asked)
+        return answer
+
+    async def _asked(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
+        if (before := self._under_way.get(what)) is not None:
+            await asyncio.wait([before])
+        mine = self._under_way[what] = self._next.pop(what)
+        try:
+            return await ask()
+        finally:
+            if self._under_way[what] is mine:
+                del self._under_way[what]
 
     async def publish(self, subject: str, *args: Any, **kwargs: Any) -> PubAck:
         """Publish.

@@ -6,11 +6,12 @@ from __future__ import annotations
 from nats.js.api import ConsumerConfig, DiscardPolicy, PersistMode, RetentionPolicy, StreamConfig
 
 WORK, EVENTS = "EDDY_WORK", "EDDY_EVENTS"
+AUDIT, AUDIT_SUBJECT = "EDDY_AUDIT", "eddy.audit"
 LEASES = "KV_eddy_leases"
 LEADER = "KV_eddy_leader"
 PASSING_ON = (WORK, EVENTS, LEASES, LEADER)
 """Streams that pass things on: they are made again where they are lost."""
-KEPT = tuple(f"KV_eddy_{bucket}" for bucket in ("submissions", "jobs", "boards", "keys", "bytes"))
+KEPT = (*(f"KV_eddy_{bucket}" for bucket in ("submissions", "jobs", "boards", "keys", "bytes")), AUDIT)
 """Those that keep what is in no other place."""
 MAX_CONSUMERS = 10_000
 """Followers of jobs, and readers of each bucket, at the same time. Servers allow 1,000 where nothing is said."""
@@ -71,3 +72,8 @@ def events(replicas: int) -> StreamConfig:
         discard=DiscardPolicy.OLD,
         num_replicas=replicas,
     )
+
+
+def audit(replicas: int) -> StreamConfig:
+    """What operators changed: no entry can be taken. Purges can: who asks for certain purges what nothing has."""
+    return StreamConfig(name=AUDIT, subjects=[AUDIT_SUBJECT], deny_delete=True, num_replicas=replicas)

@@ -35,6 +35,7 @@ from eddy.pool.head.figures import PoolFigures
 from eddy.pool.head.output_collector import OutputCollector
 from eddy.pool.head.record_collector import RecordCollector
 from eddy.pool.head.stream_keeper import StreamMonitor
+from eddy.pool.jetstream.audit import PoolAudit
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link
@@ -131,6 +132,7 @@ def create_head(
         transfers=OpenTransfers(url),
         tenants=PoolTenants(link),
         keys=PoolKeys(link),
+        audit=PoolAudit(link),
         rounds=rounds,
         forecasts=Forecasts(lead.pool_view),
         bounds=Bounds(link, lead.mirror),

@@ -99,6 +99,12 @@ async def read_entry(bucket: KeyValue, key: str) -> KeyValue.Entry:
     return await bucket.get(key)
 
 
+async def read_together(bucket: KeyValue, key: str) -> KeyValue.Entry:
+    """`read_entry` of what many ask for at once."""
+    name = f"{bucket._pre}{key}"
+    return await cast(PoolStreams, bucket._js).ask_together(name, lambda: read_entry(bucket, key))
+
+
 async def confirm_bucket(bucket: KeyValue) -> StreamInfo:
     """A bucket's stream as it is, for certain (`PoolStreams.confirm_stream`)."""
     return await confirm_stream(bucket._js, bucket._stream)

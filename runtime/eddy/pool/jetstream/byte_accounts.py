@@ -31,8 +31,7 @@ from nats.js.kv import KeyValue
 
 from eddy.core.errors import StorageQuotaExceeded
 from eddy.core.units import format_bytes, format_size
-from eddy.pool.bytes.byte_store import MOVED
-from eddy.pool.connection.refusals import UNDONE, code_of
+from eddy.pool.connection.refusals import UNDONE, WRONG_LAST_SEQUENCE, code_of
 from eddy.pool.connection.tasks import ended
 from eddy.pool.jetstream.bucket_reader import confirm_bucket, operation_of, watch_bucket
 from eddy.pool.jetstream.store_anomalies import StoreAnomalies
@@ -58,8 +57,6 @@ LEFT_S = 86_400.0
 MAX_FOLLOWED = 256
 """Tenants that a head follows at once; those it dealt with longest ago are followed no more, unless it is at work for
 them."""
-WRONG_LAST_SEQUENCE = (10071, 10164)
-"""Codes of errors of JetStream: an entry is not of the revision that it should be.  Source: NATS, errors.json."""
 _log = structlog.get_logger("eddy.pool")
 
 
@@ -78,7 +75,7 @@ class Reference:
     coming: bool
     revision: int
     since: int
-    at: str = MOVED
+    at: str = ""
 
 
 class EntryReplaced(asyncio.TimeoutError):
@@ -167,7 +164,7 @@ class TenantBytes:
             return None
         try:
             told = json.loads(entry.value or b"")
-            revision, at = int(entry.revision or 0), str(told.get("at", MOVED))
+            revision, at = int(entry.revision or 0), str(told["at"])
             reference = Reference(
                 int(told["bytes"]), bool(told.get("coming")), revision, int(told.get("since", revision)), at
             )
@@ -305,9 +302,9 @@ class TenantBytes:
         except NotFoundError:
             return 0, ""
         try:
-            at = str(parse_json(message.data).get("at", MOVED)) if operation_of(message.headers) is None else ""
+            at = str(parse_json(message.data)["at"]) if operation_of(message.headers) is None else ""
         except NO_SENSE:
-            at = MOVED
+            at = ""
         return int(message.seq or 0), at
 
     async def _publish(self, sha: str, reference: str, value: bytes, headers: dict[str, str] | None) -> int:

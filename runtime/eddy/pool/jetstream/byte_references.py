@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from nats.js.kv import KeyValue
 
-from eddy.pool.bytes.byte_store import MOVED, BlobName
+from eddy.pool.bytes.byte_store import BlobName
 from eddy.pool.jetstream.bucket_reader import entries
 from eddy.pool.jetstream.byte_accounts import STORE
 from eddy.pool.records.record_json import NO_SENSE, parse_json
@@ -68,11 +68,11 @@ class ByteReferences:
             return
         try:
             told = parse_json(entry.value)
-            generation, is_coming = str(told.get("at", MOVED)), bool(told.get("coming"))
+            generation, is_coming = str(told["at"]), bool(told.get("coming"))
             if not is_coming:
                 self.sizes[tenant, sha] = int(told["bytes"])
         except NO_SENSE:
-            generation, is_coming = MOVED, False  # who follows its tenant says so
+            generation, is_coming = "", False  # who follows its tenant says so
         self.references[tenant, sha][reference] = generation
         if is_coming and isinstance(entry.created, datetime.datetime):
             self.coming[tenant, sha, reference] = ComingBlob(

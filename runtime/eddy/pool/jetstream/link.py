@@ -12,6 +12,7 @@ bucket or stream      holds
 `eddy_keys`           tenants by the hash of their keys
 `eddy_bytes`          who refers to which inputs and outputs, and so who keeps how many bytes of them
 `EDDY_WORK`           jobs given to boards, a subject a board; gone once acknowledged
+`EDDY_AUDIT`          what operators changed, each entry chained to the one before
 `EDDY_EVENTS`         what happened, a subject a tenant and job; a week
 ====================  ==================================================================================
 
@@ -54,7 +55,6 @@ from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.budget import Budget, budget_of
 from eddy.pool.jetstream.byte_accounts import BUCKET as BYTES
 from eddy.pool.jetstream.byte_accounts import STORE, ByteAccounts
-from eddy.pool.jetstream.moved_blobs import move_blobs
 from eddy.pool.jetstream.store_anomalies import StoreAnomalies
 
 REPLICAS = 3
@@ -96,10 +96,11 @@ class Link:
         return int(self.nats.stats["reconnects"])
 
     async def tell(self, tenant: str, job: int, kind: str, **data: Any) -> None:
-        """Add to a job's events. They tell what is in its record already, so one that is lost loses nothing."""
+        """Add to a job's events. They tell what is in its record already, so one that is lost loses nothing: nobody
+        waits until the servers have it."""
         text = json.dumps({"kind": kind, **data}).encode()
         with contextlib.suppress(*UNDONE):
-            await self.js.publish(f"eddy.events.{tenant}.{job}", text)
+            await self.nats.publish(f"eddy.events.{tenant}.{job}", text)
 
 
 @contextlib.asynccontextmanager
@@ -193,7 +194,7 @@ async def _made(client: Nats, replicas: int, place: ByteStore) -> Link:
         short_lived("eddy_leader"),
         bucket("eddy_keys"),
     )
-    others = (each(replicas) for each in (streams.work, streams.events))
+    others = (each(replicas) for each in (streams.work, streams.events, streams.audit))
     streamed = asyncio.gather(*map(stream, others))
     everything = asyncio.gather(buckets, bucket(BYTES), streamed)
     made, kept, _ = await asyncio.wait_for(everything, ASKED_S)
@@ -202,7 +203,6 @@ async def _made(client: Nats, replicas: int, place: ByteStore) -> Link:
     troubles = StoreAnomalies()
     accounts = ByteAccounts(client, kept, troubles)
     try:
-        await move_blobs(js, accounts, place)
         budget = await asyncio.wait_for(budget_of(js, replicas, place.capacity()), DIVIDED_S)
     except BaseException:
         await accounts.close()

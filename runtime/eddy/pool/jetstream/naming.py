@@ -35,6 +35,18 @@ async def load_pool_numbers(link: Link) -> Numbers:
     return _read(made)
 
 
+async def pool_secret(link: Link) -> bytes:
+    """What heads alone know, and a restored pool keeps.
+
+    Raises:
+        UnreadableRecord: What is kept of numbers cannot be read.
+        KeyNotFoundError: Nothing is: no head ever began.
+    """
+    entry = await read_entry(link.keys, ENTRY)
+    _read(entry.value)
+    return bytes.fromhex(parse_json(entry.value)["key"])
+
+
 async def renew_pool_numbers(link: Link) -> None:
     """Have a pool that was restored be told from the one that it is a copy of: by boards and heads that knew that one
     as it went on, and by clients, whose jobs of that time are not those that get their counts now.

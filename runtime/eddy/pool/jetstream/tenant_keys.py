@@ -19,7 +19,7 @@ from nats.js.kv import KeyValue
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.pool.connection.refusals import UNDONE
-from eddy.pool.jetstream.bucket_reader import entries, read_entry
+from eddy.pool.jetstream.bucket_reader import entries, read_entry, read_together
 from eddy.pool.jetstream.link import Link
 from eddy.pool.records.record_json import (
     NO_SENSE,
@@ -52,26 +52,16 @@ class PoolKeys:
         self._link, self._now = link, now
         self._at_this_head = asyncio.Lock()
 
-    async def make(
-        self, tenant: str, scope: KeyScope, label: str = "", expires_unix_s: float | None = None
-    ) -> tuple[str, ApiKey]:
-        """A new key, which is kept nowhere, and what is kept of it."""
+    async def make(self, tenant: str, scope: KeyScope) -> str:
+        """A new key, which is kept nowhere."""
         secret = new_secret()
-        made = self.of(secret, tenant, scope, self._now(), label, expires_unix_s)
-        await self.keep(made)
-        return secret, made
+        await self.keep(self.of(secret, tenant, scope, self._now()))
+        return secret
 
     @staticmethod
-    def of(
-        secret: str,
-        tenant: str,
-        scope: KeyScope,
-        now_unix_s: float,
-        label: str = "",
-        expires_unix_s: float | None = None,
-    ) -> ApiKey:
+    def of(secret: str, tenant: str, scope: KeyScope, now_unix_s: float) -> ApiKey:
         """What is kept of a key."""
-        return ApiKey(new_key_id(), tenant, hash_of(secret), scope, label, now_unix_s, expires_unix_s)
+        return ApiKey(new_key_id(), tenant, hash_of(secret), scope, "", now_unix_s)
 
     async def keep(self, key: ApiKey) -> None:
         """Keep a new key."""
@@ -118,10 +108,9 @@ class PoolKeys:
             return int(await self._link.leader.create(TURN, b"keys"))
         return None
 
-    async def operators(self, now_unix_s: float, but: str = "") -> int:
-        """Good keys of operators, but the one of this name."""
-        found = await self.all()
-        return sum(key.scope is KeyScope.OPERATOR and key.id != but and not key.ended(now_unix_s) for key in found)
+    async def operators(self, now_unix_s: float) -> int:
+        """Good keys of operators."""
+        return sum(key.scope is KeyScope.OPERATOR and not key.ended(now_unix_s) for key in await self.all())
 
     async def of_hash(self, key_hash: str) -> ApiKey:
         """A key that is good.
@@ -130,7 +119,7 @@ class PoolKeys:
             Unauthorized: There is none of that hash, or it has ended.
         """
         try:
-            key = _decoded(key_hash, (await read_entry(self._link.keys, f"{KEY}{key_hash}")).value)
+            key = _decoded(key_hash, (await read_together(self._link.keys, f"{KEY}{key_hash}")).value)
         except KeyNotFoundError:
             raise Unauthorized("This key is not one of the pool's.") from None
         if why := key.ended(self._now()):
@@ -160,17 +149,6 @@ class PoolKeys:
             except UnreadableRecord as wrong:
                 self._link.troubles.record_unreadable("eddy_keys", entry.key, wrong.details["cause"])
         return None
-
-    async def find_by_name(self, key: str) -> ApiKey:
-        """The key of this name.
-
-        Raises:
-            NotFound: There is none.
-        """
-        for each in await self.all():
-            if each.id == key:
-                return each
-        raise NotFound(f"There is no key {key}: `eddy key list` lists them.", field="key", asked=key)
 
 
 class KeyCache:

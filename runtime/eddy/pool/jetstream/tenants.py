@@ -18,7 +18,7 @@ from eddy.core.errors import Conflict, NotFound
 from eddy.core.jobs import PRIORITIES
 from eddy.core.submission_options import SubmissionOptions
 from eddy.core.tenants import ApiKey, KeyScope
-from eddy.pool.jetstream.bucket_reader import entries, read_entry
+from eddy.pool.jetstream.bucket_reader import entries, read_together
 from eddy.pool.jetstream.link import Link
 from eddy.pool.jetstream.tenant_keys import PoolKeys, hash_of
 from eddy.pool.records.record_json import (
@@ -148,7 +148,7 @@ class PoolTenants:
         try:
             if not NAMES.fullmatch(name):
                 raise KeyNotFoundError
-            entry = await read_entry(self._link.keys, f"{TENANT}{name}")
+            entry = await read_together(self._link.keys, f"{TENANT}{name}")
         except KeyNotFoundError:
             raise NotFound(f"The pool has no tenant {name!r}.", field="tenant", asked=name) from None
         return PoolTenant.decode(entry.value, name), int(entry.revision or 0)
@@ -172,7 +172,7 @@ class PoolTenants:
     async def make_key(self, tenant: PoolTenant) -> str:
         """A further key of a tenant."""
         scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
-        return (await self._keys.make(tenant.id, scope))[0]
+        return await self._keys.make(tenant.id, scope)
 
     async def of_key(self, key: str) -> PoolTenant:
         """Whose key it is; its name, and what it may do with this key.

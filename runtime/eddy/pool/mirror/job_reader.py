@@ -23,6 +23,8 @@ from eddy.pool.mirror.projection import REMOVED, Projection, same_time
 
 SAVED = 500
 """Entries that are saved together while those that were there are read."""
+SAVE_S = 0.25
+"""Wall seconds in which changes are saved together from then on. What came last may stay unsaved: it is read again."""
 CAUGHT_UP_S, LOOK_S = 5.0, 0.5
 """Wall seconds that what others have written may take to come here, and between two looks whether it still can."""
 LOOKS = 5
@@ -92,7 +94,7 @@ class JobReader:
         return 0
 
     async def _follow(self, place: int, unsure: set[str], told_all: asyncio.Event) -> None:
-        unsaved = 0
+        unsaved, saved_s = 0, time.monotonic()
         async with contextlib.aclosing(self._table.following(place)) as following:
             async for told in following:
                 if told is None:
@@ -103,9 +105,9 @@ class JobReader:
                     self._revision = told.revision
                     self._moved.set()
                 unsaved += 1
-                if told_all.is_set() or unsaved == SAVED:
+                if unsaved == SAVED or (told_all.is_set() and time.monotonic() - saved_s > SAVE_S):
                     self._projection.save()
-                    unsaved = 0
+                    unsaved, saved_s = 0, time.monotonic()
 
     def _hear(self, told: JobEntry) -> None:
         try:

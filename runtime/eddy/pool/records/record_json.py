@@ -23,6 +23,7 @@ from eddy.core.submission_options import ECHOED, Option
 from eddy.pool.records.records import FINAL, PLACED, QUEUED, RUNNING, PoolBoard, PoolJob
 
 T = TypeVar("T")
+_encode = json.JSONEncoder(separators=(",", ":"), default=dataclasses.asdict).encode
 MOST = 1e15
 """No date, time or rate is as large."""
 NO_SENSE = (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
@@ -72,13 +73,20 @@ def value_from_json(kind: type[T], raw: Any) -> T:
 
 def known_fields(kind: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Of what a record says, the fields that this release has."""
-    names = {each.name for each in dataclasses.fields(kind)}
+    names = _names(kind)
     return {name: value for name, value in raw.items() if name in names}
+
+
+@functools.lru_cache(None)
+def _names(kind: Any) -> Mapping[str, None]:
+    """Of its fields, in order."""
+    return {each.name: None for each in dataclasses.fields(kind)}
 
 
 def to_json(record: PoolJob | PoolBoard) -> bytes:
     """As JetStream keeps it."""
-    return json.dumps(dataclasses.asdict(record), separators=(",", ":")).encode()
+    kind: Any = type(record)
+    return _encode({name: getattr(record, name) for name in _names(kind)}).encode()
 
 
 def job_from_json(data: bytes | None, key: str = "") -> PoolJob:

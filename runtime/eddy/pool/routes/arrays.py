@@ -37,10 +37,10 @@ async def submit_array(
     idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None,
 ) -> Array:
     """Accept jobs together, durably: all, or none where one is refused or they are too many for you."""
-    jobs, key = jobs_of(body, VIEWS), idempotency_key or ""
-    requests = await requests_of(parts, caller, jobs, key, of_array=True, max_running=body.max_running)
+    jobs, key, tenant = jobs_of(body, VIEWS), idempotency_key or "", await parts.tenants.get(caller.id)
+    requests = await requests_of(parts, caller, tenant, jobs, key, of_array=True, max_running=body.max_running)
     first = await submit_within_bounds(
-        parts, caller, requests, key, lambda: parts.table.submit_array(caller.id, requests, key)
+        parts, tenant, requests, key, lambda: parts.table.submit_array(caller.id, requests, key)
     )  # fmt: skip
     assert first.array is not None
     shown = await _answer(parts, caller.id, first.array.id)

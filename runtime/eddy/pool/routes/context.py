@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -21,6 +21,7 @@ from eddy.api.http.request_log import Metrics
 from eddy.api.request_bodies.numbers import Decimal
 from eddy.core.tenants import KeyScope
 from eddy.packages.catalogue import Catalogue
+from eddy.pool.jetstream.audit import PoolAudit
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.jobs import PoolJobs
 from eddy.pool.jetstream.link import Link
@@ -48,7 +49,7 @@ class HeadParts:
         numbers: How jobs and events are told.
         max_blob_bytes: Largest blob.
         page_size: Jobs in a page where the request names no limit.
-        table, blobs, tenants, keys: What the pool keeps.
+        table, blobs, tenants, keys, audit: What the pool keeps.
         rounds: What tenants' weights are on each board.
         forecasts: What is expected of jobs.
         bounds: How many jobs tenants may have.
@@ -77,6 +78,7 @@ class HeadParts:
     transfers: OpenTransfers
     tenants: PoolTenants
     keys: PoolKeys
+    audit: PoolAudit
     rounds: WeightRounds
     forecasts: Forecasts
     bounds: Bounds
@@ -99,6 +101,15 @@ class HeadParts:
             NotFound: There is none of that name.
         """
         return self.most_bytes(await self.tenants.get(tenant)) - self.lead.mirror.projection.tenant_bytes(tenant)
+
+    async def note(self, caller: PoolTenant, action: str, **facts: Any) -> None:
+        """Note what a caller is about to do, in the audit log.
+
+        Args:
+            action: What, as `drain-board`.
+            facts: With what; plain JSON, and no secret.
+        """
+        await self.audit.note(caller.id, key_in_use.get(), action, facts)
 
     def most_bytes(self, tenant: PoolTenant) -> int:
         """Bytes that a tenant may keep in all."""

@@ -56,26 +56,26 @@ async def submit(
     dry_run: bool = False,
 ) -> Any:
     """Accept a job, durably; the same `Idempotency-Key` with the same body names the same job."""
-    key = idempotency_key or ""
-    (request,) = await requests_of(parts, caller, [body], key)
+    key, tenant = idempotency_key or "", await parts.tenants.get(caller.id)
+    (request,) = await requests_of(parts, caller, tenant, [body], key)
     if dry_run:
         parts.rate_limits.admit_forecast(caller)
-        return JSONResponse((await _tried(parts, caller, request)).model_dump(mode="json"))
+        return JSONResponse((await _tried(parts, caller, tenant, request)).model_dump(mode="json"))
     kept = await submit_within_bounds(
-        parts, caller, [request], key, lambda: parts.table.submit(caller.id, request, key)
+        parts, tenant, [request], key, lambda: parts.table.submit(caller.id, request, key)
     )
     shown = _shown(parts, kept)
     response.headers["Location"] = shown.links["self"]
     return shown
 
 
-async def _tried(parts: HeadParts, caller: PoolTenant, request: dict[str, Any]) -> DryRun:
+async def _tried(parts: HeadParts, caller: PoolTenant, tenant: PoolTenant, request: dict[str, Any]) -> DryRun:
     """What a submission would be; nothing of it is kept.
 
     Raises:
         QuotaExceeded: The tenant would have more jobs than it may.
     """
-    await parts.bounds.check(await parts.tenants.get(caller.id))
+    await parts.bounds.check(tenant)
     job = PoolJob(NOT_SUBMITTED, caller.id, request, time.time())
     return render_trial(job, *parts.forecasts.trial(job, caller.admin))
 

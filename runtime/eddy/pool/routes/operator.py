@@ -18,13 +18,14 @@ from eddy.api.request_bodies.base import Request
 from eddy.api.request_bodies.names import DisplayName, Labels
 from eddy.api.request_bodies.numbers import Whole
 from eddy.api.request_bodies.strict_json import JsonRoute
+from eddy.api.routes.audit import After, AuditLine, AuditPage, Last, Limit
 from eddy.core.board_constraints import BUILT_IN
 from eddy.core.errors import Conflict, InvalidRequest, NotFound
 from eddy.core.tenants import MAX_WEIGHT, MIN_WEIGHT
 from eddy.pool.connection.credentials import NAME
 from eddy.pool.jetstream.boards import change_board, forget_board
 from eddy.pool.jetstream.bucket_reader import read_entry
-from eddy.pool.jetstream.tenants import NAMES, PoolTenant
+from eddy.pool.jetstream.tenants import NAMES, OPERATOR, PoolTenant
 from eddy.pool.placement.rebalance import jobs_to_move
 from eddy.pool.records.records import JobFenced, PoolBoard
 from eddy.pool.routes.context import HeadParts, Operator, Parts
@@ -109,6 +110,7 @@ async def add_tenant(parts: Parts, operator: Operator, body: PoolTenantSubmissio
         raise InvalidRequest("id: a tenant of a pool is named otherwise.", field="id", allowed=allowed)
     attributes, called = body.attributes, body.display_name
     tenant = PoolTenant(body.id, body.admin, attributes.weight, **body.quota.model_dump(), display_name=called)
+    await parts.note(operator, "add-tenant", tenant=body.id, admin=body.admin)
     key = await parts.tenants.add(tenant)
     return JSONResponse({**_tenant(parts, tenant), "key": key}, 201, headers={"Cache-Control": "no-store"})
 
@@ -133,6 +135,9 @@ async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolT
         what["weight"] = body.weight
     if body.display_name is not None:
         what["display_name"] = body.display_name
+    if (await parts.tenants.get(name)).removed_unix_s:
+        raise Conflict(f"Tenant {name} was removed: nothing of it is changed.", field="tenant", asked=name)
+    await parts.note(operator, "change-tenant", tenant=name, **body.model_dump(exclude_unset=True))
     return _tenant(parts, await parts.tenants.change(name, **what))
 
 
@@ -140,8 +145,10 @@ async def change_tenant(name: str, parts: Parts, operator: Operator, body: PoolT
 async def remove(name: str, parts: Parts, operator: Operator, cancel: bool = False) -> TenantLeaving:
     """Its keys end, its jobs are cancelled (`cancel`; 409 while there are some without), its blobs, outputs and events
     go. Records of its jobs stay, and its name, which is given to nobody else."""
-    if name == operator.id:
-        raise Conflict("The caller cannot be removed.", field="tenant", asked=name)
+    if name in (operator.id, OPERATOR):
+        raise Conflict("The operator and the caller cannot be removed.", field="tenant", asked=name)
+    await parts.tenants.get(name)
+    await parts.note(operator, "remove-tenant", tenant=name, cancel=cancel)
     return TenantLeaving(id=name, jobs=await remove_tenant(parts, name, cancel))
 
 
@@ -215,6 +222,7 @@ async def examine_pool(parts: Parts, operator: Operator) -> Any:
 async def rebalance(parts: Parts, operator: Operator, body: Rebalancing) -> Any:
     """Take jobs from boards where others would sooner end them; they are placed again at once, by the head that
     leads. What they have committed stays."""
+    await parts.note(operator, "rebalance", running=body.running)
     taken = []
     for each in jobs_to_move(await parts.lead.view(), body.running):
         job = each.job
@@ -231,8 +239,7 @@ async def drain_board(name: str, parts: Parts, operator: Operator, body: BoardCh
     def drained(kept: PoolBoard | None) -> PoolBoard:
         return dataclasses.replace(_there(kept, name), drained=body.because)
 
-    if not NAME.fullmatch(name):
-        _there(None, name)  # nor can there be one
+    await _note_board(parts, operator, name, "drain-board" if body.because else "undrain-board", because=body.because)
     changed = await change_board(parts.link, name, drained)
     return _board(parts, changed)
 
@@ -248,9 +255,23 @@ async def label_board(name: str, parts: Parts, operator: Operator, body: BoardLa
     def labelled(kept: PoolBoard | None) -> PoolBoard:
         return dataclasses.replace(_there(kept, name), labels=dict(body.labels))
 
+    await _note_board(parts, operator, name, "label-board", labels=dict(body.labels))
+    return _board(parts, await change_board(parts.link, name, labelled))
+
+
+async def _note_board(parts: HeadParts, operator: PoolTenant, name: str, action: str, **facts: Any) -> None:
+    """Note what is about to become of a board.
+
+    Raises:
+        NotFound: There is none of that name, nor can there be.
+    """
     if not NAME.fullmatch(name):
         _there(None, name)
-    return _board(parts, await change_board(parts.link, name, labelled))
+    try:
+        await read_entry(parts.link.boards, name)
+    except KeyNotFoundError:
+        _there(None, name)
+    await parts.note(operator, action, board=name, **facts)
 
 
 def _there(kept: PoolBoard | None, name: str) -> PoolBoard:
@@ -267,11 +288,10 @@ def _there(kept: PoolBoard | None, name: str) -> PoolBoard:
 @router.delete("/pool/boards/{name}", status_code=204, response_class=Response)
 async def remove_board(name: str, parts: Parts, operator: Operator) -> Response:
     """Take a board out of the pool that is gone for good, with its queue. One that joins again is a new one."""
-    if not NAME.fullmatch(name):
-        raise NotFound(f"There is no board {name!r} in the pool.", field="board", asked=name)
     if parts.lead.mirror.alive(name):
         message = f"Board {name} is there: `eddy pool revoke {name}`, or end its server, first."
         raise Conflict(message, board=name)
+    await _note_board(parts, operator, name, "forget-board")
     await forget_board(parts.link, name)
     return Response(status_code=204)
 
@@ -285,3 +305,13 @@ async def read_bytes(
     """Read blobs and outputs for ten seconds, and say which are damaged or lost; `next` is where to go on, null at the
     end."""
     return await read_blobs(parts.link, parts.blobs, cursor)
+
+
+@router.get("/admin/audit", response_model=AuditPage)
+async def show_audit(
+    parts: Parts, operator: Operator, after: After = 0, limit: Limit = 1000, last: Last = None
+) -> AuditPage:
+    """What was changed, by whom, with which key; `eddy pool doctor` checks the chain."""
+    return AuditPage(
+        entries=[AuditLine(**dataclasses.asdict(each)) for each in await parts.audit.entries(after, limit, last)]
+    )

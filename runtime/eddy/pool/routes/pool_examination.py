@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from eddy.core.units import format_size
 from eddy.pool.connection.streams import KEPT, MAX_CONSUMERS, PASSING_ON
+from eddy.store.account_tables.audit import AuditVerdict
 
 FULL, MANY = 0.9, 0.8
 """Of what a stream may keep, and of consumers it may have: from there on something is refused soon."""
@@ -79,6 +80,7 @@ class ObservedPool:
         bytes: What lies in the place for bytes; None where nobody looked.
         certificate_s: Wall seconds until the servers' certificate ends; None where there is none.
         leader: The head that leads; "" where none does.
+        audit: What reading all of the audit log found; None where nobody looked.
     """
 
     streams: Mapping[str, ExaminedStream]
@@ -95,6 +97,7 @@ class ObservedPool:
     server_release: str = ""
     certificate_s: float | None = None
     leader: str = ""
+    audit: AuditVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class PoolFinding:
 
 def examine(seen: ObservedPool) -> list[PoolFinding]:
     """Every check, one or more findings each."""
-    checks = (_streams, _consumers, _orphans, _records, _bytes, _clock, _versions, _certificate, _leader)
+    checks = (_streams, _consumers, _orphans, _records, _bytes, _clock, _versions, _certificate, _leader, _audit)
     return [finding for check in checks for finding in check(seen)]
 
 
@@ -248,3 +251,13 @@ def _leader(seen: ObservedPool) -> Iterator[PoolFinding]:
         yield PoolFinding("leader", True, f"{seen.leader} leads")
     else:
         yield PoolFinding("leader", False, "no head leads: nothing is placed", "see heads' logs; one leads within 5 s")
+
+
+def _audit(seen: ObservedPool) -> Iterator[PoolFinding]:
+    if seen.audit is None:
+        return
+    for problem in seen.audit.problems:
+        advice = "compare with `eddy audit` as it was kept elsewhere: somebody with a head's key wrote to the servers"
+        yield PoolFinding("audit", False, problem, advice)
+    if not seen.audit.problems:
+        yield PoolFinding("audit", True, f"{seen.audit.entries} entries, all as they were written")

@@ -18,7 +18,8 @@ from eddy.core.errors import EddyError, StorageFull
 from eddy.host.distribution import version
 from eddy.pool.bytes.byte_store import BytesAway
 from eddy.pool.connection.refusals import UNDONE
-from eddy.pool.connection.streams import HEADS, KEPT, PASSING_ON, WORK
+from eddy.pool.connection.streams import AUDIT, HEADS, KEPT, PASSING_ON, WORK
+from eddy.pool.jetstream.audit import PoolAudit
 from eddy.pool.jetstream.blobs import PoolBlobs
 from eddy.pool.jetstream.bucket_reader import read_entry
 from eddy.pool.jetstream.byte_accounts import LEFT_S, SETTLED_S
@@ -48,6 +49,7 @@ async def observe(link: Link, mirror: Mirror, blobs: PoolBlobs) -> ObservedPool:
         leader = ((await read_entry(link.leader, "head")).value or b"").decode()
     return ObservedPool(
         streams=streams,
+        audit=await PoolAudit(link).examine() if AUDIT in streams else None,
         queues=await _queues(link) if WORK in streams else frozenset(),
         queued=await _queued(link) if WORK in streams else {},
         boards={name: board.release for name, board in mirror.boards.items()},

@@ -14,7 +14,6 @@ import time
 
 from eddy.core.errors import Conflict, NotFound
 from eddy.pool.connection.streams import EVENTS
-from eddy.pool.jetstream.tenants import OPERATOR
 from eddy.pool.records.records import PoolJob
 from eddy.pool.routes.context import HeadParts
 from eddy.store.account_tables.tenants import revoke_after
@@ -32,11 +31,9 @@ async def remove_tenant(parts: HeadParts, name: str, cancel: bool) -> int:
 
     Raises:
         NotFound: There is none of that name.
-        Conflict: It has jobs that have not ended, and these are not to be cancelled; or it is the operator.
+        Conflict: It has jobs that have not ended, and these are not to be cancelled.
     """
     tenant = await parts.tenants.get(name)
-    if name == OPERATOR:
-        raise Conflict("The operator cannot be removed.", field="tenant", asked=name)
     await parts.lead.mirror.wait_caught_up()
     unfinished = [job.id for job in list(parts.lead.mirror.jobs.values()) if job.tenant == name]
     if unfinished and not cancel:

@@ -63,6 +63,7 @@ async def _array_of(parts: HeadParts, caller: PoolTenant, number: int) -> int | 
 async def requests_of(
     parts: HeadParts,
     caller: PoolTenant,
+    tenant: PoolTenant,
     jobs: Sequence[JobSubmission],
     key: str,
     of_array: bool = False,
@@ -71,6 +72,7 @@ async def requests_of(
     """Submissions as boards take them; they differ in nothing but inputs, labels and a kernel's arguments.
 
     Args:
+        tenant: The caller with its bounds.
         jobs: One, or those of an array.
         key: Names them; what was accepted before under the same one is not refused for a bound.
         of_array: Whether they are an array's.
@@ -80,7 +82,7 @@ async def requests_of(
         InvalidRequest: One asks for what a job cannot have, for what the tenant has not, or for more than it may.
         NotFound: There is no such application.
     """
-    shared, by = jobs[0], await parts.tenants.get(caller.id)
+    shared, by = jobs[0], tenant
     if key and PRIORITIES[0] < by.max_priority < PRIORITIES[-1] and await parts.table.known(caller.id, key):
         by = replace(by, max_priority=PRIORITIES[-1])
     if shared.application is not None:
@@ -246,7 +248,7 @@ async def _check_room(parts: HeadParts, tenant: PoolTenant, requests: Requests) 
 
 
 async def submit_within_bounds(
-    parts: HeadParts, caller: PoolTenant, requests: Requests, key: str, submit: Callable[[], Awaitable[PoolJob]]
+    parts: HeadParts, tenant: PoolTenant, requests: Requests, key: str, submit: Callable[[], Awaitable[PoolJob]]
 ) -> PoolJob:
     """Submit within the tenant's bounds; they refuse nothing that was accepted before under the same key.
 
@@ -255,12 +257,11 @@ async def submit_within_bounds(
         QuotaExceeded: It would have more jobs than it may.
         Conflict: The key was used for another request.
     """
-    tenant = await parts.tenants.get(caller.id)
     try:
         await _check_room(parts, tenant, requests)
         async with parts.bounds.admit(tenant, len(requests)):
             return await submit()
     except (QuotaExceeded, StorageFull):
-        if not (key and await parts.table.known(caller.id, key)):
+        if not (key and await parts.table.known(tenant.id, key)):
             raise
         return await submit()

@@ -3,26 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 
 from eddy.api.answers.usage import UsageEntry, UsageReport, check_days
 from eddy.api.http.problems import Forbidden
-from eddy.api.request_bodies.base import DAY
+from eddy.api.routes.keys import Whose
+from eddy.api.routes.usage import First, Last
 from eddy.pool.routes.context import Caller, Parts
 
 router = APIRouter(prefix="/v1/usage", tags=["usage"])
-_First = Annotated[
-    str, Query(alias="from", pattern=DAY, description="First day (UTC), as `2026-11-22`; empty for all.")
-]
-_Last = Annotated[str, Query(alias="to", pattern=DAY, description="Last day; empty for all.")]
-_Whose = Annotated[str, Query(max_length=64, description="Only this tenant's (operators); empty for all you may see.")]
 
 
 @router.get("", response_model=UsageReport)
 async def show_usage(
-    parts: Parts, caller: Caller, first: _First = "", last: _Last = "", tenant: _Whose = ""
+    parts: Parts, caller: Caller, first: First = "", last: Last = "", tenant: Whose = ""
 ) -> UsageReport:
     """Your own accounts, or everyone's for the operator, over all boards: `slot_ns` is wall time of parts on boards,
     `core_ns` what boards say of cores of shared clusters. What boards' own tenants had is with the boards."""

@@ -116,8 +116,7 @@ class Audit:
             db.execute("DELETE FROM meta WHERE key = ?", (UPGRADED_FROM,))
 
     def _write_head(self, sign: Sign, number: int, chain: str) -> None:
-        head = f"{number} {chain}"
-        write_private(self._folder / HEAD, f"{head} {sign(f'head {head}')}\n".encode())
+        write_private(self._folder / HEAD, signed_head(sign, number, chain))
 
     def note(self, sign: Sign, actor: str, key: str, action: str, facts: Mapping[str, Any]) -> AuditEntry:
         """Add an entry; it and the head are on disk when this returns."""
@@ -282,6 +281,12 @@ def _check_signed(chains: Mapping[int, str], signed: Sequence[tuple[int, str]]) 
         if chains[number] != chain:
             return [f"entry {number} is another one than boardd signed: the log was written again"]
     return []
+
+
+def signed_head(sign: Sign, number: int, chain: str) -> bytes:
+    """What a head's file holds."""
+    head = f"{number} {chain}"
+    return f"{head} {sign(f'head {head}')}\n".encode()
 
 
 def read_head(folder: Path) -> bytes | None:

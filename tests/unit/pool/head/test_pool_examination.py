@@ -1,5 +1,5 @@
 # Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
-"""Each thing that can be wrong with a pool is found, alone, with what to do; a pool that is well has nine findings."""
+"""Each thing that can be wrong with a pool is found, alone, with what to do; a pool that is well has ten findings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from eddy.pool.routes.pool_examination import (
     ObservedPool,
     examine,
 )
+from eddy.store.account_tables.audit import AuditVerdict
 
 STREAMS = {name: ExaminedStream(1_000_000, 10_000_000, 3) for name in (*PASSING_ON, *KEPT)}
 BYTES = ExaminedBytes("/pool/bytes", blobs=7, kept_bytes=9_000_000)
@@ -22,6 +23,7 @@ WELL = ObservedPool(
     STREAMS, frozenset({"b1", "b2"}), {"b1": 1}, {"b1": "1.0", "b2": "1.0"}, frozenset({"b1"}), {"b1": 2},
     skew_s=0.1, release="1.0", server_release="2.12", certificate_s=2 * CERTIFICATE_S, leader="a",
     heads={"a": "1.0", "b": "1.0"}, bytes=BYTES,
+    audit=AuditVerdict(17, "17:5f", ()),
 )  # fmt: skip
 STORE = "KV_eddy_bytes"
 LOST = {name: stream for name, stream in STREAMS.items() if name != STORE}
@@ -65,6 +67,7 @@ WRONG = {
     ],
     "certificate": [(replace(WELL, certificate_s=86_400.0), "good for 1 days", "before it ends")],
     "leader": [(replace(WELL, leader=""), "nothing is placed", "logs")],
+    "audit": [(replace(WELL, audit=AuditVerdict(3, "", ("entry 2 is missing",))), "entry 2 is missing", "elsewhere")],
 }
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import AsyncMock, MagicMock
 
 import httpx
 import pytest
@@ -44,7 +44,6 @@ ABSENT: Mapping[str, str] = {
     "PUT /v1/admin/price": POLICIES,
     "GET /v1/market/history": "epochs are kept by the board whose market it is",
     "GET /v1/market/explain": "epochs are kept by the board whose market it is",
-    "GET /v1/admin/audit": "what operators of a pool change is not kept yet",
     "POST /v1/admin/purge": "`eddy pool serve --retention-age-s` removes records of jobs",
     "GET /v1/history": "slots, temperatures and prices are a board's; `GET /v1/pool/timeline` tells of boards",
     "POST /v1/apps": "packages are files beside each board and head, signed there",
@@ -151,7 +150,8 @@ def test_dry_runs_of_a_tenant_are_bounded_and_those_of_others_are_not(monkeypatc
 
     monkeypatch.setattr(job_routes, "requests_of", requests)
     monkeypatch.setattr(job_routes, "_tried", tried)
-    parts: Any = SimpleNamespace(rate_limits=TenantRateLimits(TokenBuckets(lambda: 0.0), forecasts_per_s=TRIALS_PER_S))
+    rate_limits = TenantRateLimits(TokenBuckets(lambda: 0.0), forecasts_per_s=TRIALS_PER_S)
+    parts: Any = SimpleNamespace(rate_limits=rate_limits, tenants=AsyncMock())
     body: Any = None
 
     def ask(caller: PoolTenant) -> None:

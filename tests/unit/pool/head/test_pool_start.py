@@ -28,10 +28,8 @@ from eddy.pool.head import head_server
 from eddy.pool.head.head_server import Head, HeadSettings
 from eddy.pool.jetstream import link
 from eddy.pool.jetstream.budget import RECORDS
-from eddy.pool.jetstream.moved_blobs import STREAM
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import StreamConfig
-from nats.js.errors import NotFoundError
 from typer.testing import CliRunner
 
 
@@ -73,8 +71,6 @@ class Streams:
 
     async def stream_info(self, name: str) -> Any:
         await self.key_value(name)
-        if name == STREAM:
-            raise NotFoundError
         noted = {RECORDS: "1"}
         config = StreamConfig(max_consumers=streams.MAX_CONSUMERS, allow_rollup_hdrs=False, metadata=noted)
         return SimpleNamespace(config=config)

@@ -1,0 +1,103 @@
+# Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+"""What operators of a pool change is in one log at all heads, chained, and nobody takes of it or adds to it unseen; and
+who may change keys is as on a board."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from eddy.pool.connection.streams import AUDIT, AUDIT_SUBJECT
+from eddy.pool.routes.context import HeadParts
+from eddy.pool.routes.pool_observer import observe
+from nats.js.errors import APIError
+from pool_kit import Pool, asking, in_its_loop
+
+MANY = 8
+
+
+def test_what_is_changed_at_any_head_is_in_one_chain(pool: Pool) -> None:
+    one, two = pool.head("a"), pool.head("b")
+    pool.tenant(one)  # ada, noted at the one head
+
+    async def at_once(parts: HeadParts) -> None:
+        await asyncio.gather(*(parts.audit.note("operator", "k", "try", {"number": n}) for n in range(MANY)))
+
+    with asking(two.url, pool.key) as operator, asking(two.url, pool.keys["ada"]) as ada:
+        assert operator.patch("/v1/admin/tenants/ada", json={"weight": 2.0}).status_code == 200
+        made = ada.post("/v1/keys", json={"label": "laptop"}).json()
+        assert ada.delete(f"/v1/keys/{made['id']}").status_code == 204
+        for refused in (
+            operator.patch("/v1/admin/tenants/nobody", json={"weight": 2.0}),
+            operator.put("/v1/pool/boards/b9", json={"because": "dust"}),
+            operator.delete("/v1/pool/boards/b9"),
+            ada.put("/v1/pool/boards/b9", json={"because": "dust"}),
+        ):
+            assert refused.status_code in (403, 404)
+        assert operator.post("/v1/pool/rebalance", json={}).status_code == 200
+        in_its_loop(one, at_once)
+        in_its_loop(two, at_once)
+        entries = operator.get("/v1/admin/audit").json()["entries"]
+        assert [each["seq"] for each in entries] == list(range(1, len(entries) + 1))
+        done = [(each["actor"], each["action"]) for each in entries if each["action"] != "try"]
+        assert done == [
+            ("operator", "add-tenant"),
+            ("operator", "change-tenant"),
+            ("ada", "make-key"),
+            ("ada", "revoke-key"),
+            ("operator", "rebalance"),
+        ]
+        assert len(entries) == len(done) + 2 * MANY
+        assert entries[1]["facts"] == {"tenant": "ada", "weight": 2.0}
+        assert entries[3]["facts"] == {"tenant": "ada", "revoked": made["id"]}
+        assert all(each["key"] for each in entries)
+        assert made["key"] not in json.dumps(entries)
+        assert operator.get("/v1/admin/audit?after=3&limit=2").json()["entries"] == entries[3:5]
+        assert operator.get("/v1/admin/audit?last=2").json()["entries"] == entries[-2:]
+        assert operator.get("/v1/admin/audit?after=999").status_code == 410
+        assert ada.get("/v1/admin/audit").status_code == 403
+
+    async def tamper(parts: HeadParts) -> list[str]:
+        js, told = parts.link.js, []
+        with pytest.raises(APIError):
+            await js.delete_msg(AUDIT, 2)
+        forged = json.dumps({**entries[-1], "seq": len(entries) + 1}).encode()
+        for change in (js.publish(AUDIT_SUBJECT, forged), js.purge_stream(AUDIT, keep=2), asyncio.sleep(0)):
+            found = await observe(parts.link, parts.lead.mirror, parts.blobs)
+            assert found.audit is not None
+            told.append(" ".join(found.audit.problems))
+            await change
+        return told
+
+    well, added, purged = in_its_loop(one, tamper)
+    assert well == ""
+    assert f"entry {len(entries) + 1} is not what was written" in added
+    assert "entry 1 is not what was written" in purged
+
+
+def test_a_key_that_was_replaced_outlives_its_grace_in_no_other_key_and_ends_none(pool: Pool) -> None:
+    """A head took it: who had a key that leaked made one without an end while its grace lasted."""
+    head = pool.head("a")
+    pool.tenant(head)
+    with asking(head.url, pool.keys["ada"]) as leaked, asking(head.url, pool.key) as operator:
+        (first,) = leaked.get("/v1/keys").json()["keys"]
+        new = leaked.post("/v1/keys", json={"replaces": first["id"], "grace_s": 600.0}).json()
+        made = leaked.post("/v1/keys", json={"label": "mine"}).json()
+        ends = next(key for key in leaked.get("/v1/keys").json()["keys"] if key["id"] == first["id"])["revoked_unix_s"]
+        assert made["expires_unix_s"] == ends
+        for other in (new["id"], made["id"]):
+            refused = leaked.delete(f"/v1/keys/{other}")
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        assert leaked.delete(f"/v1/keys/{first['id']}").status_code == 204
+        (own,) = [key for key in operator.get("/v1/keys").json()["keys"] if key["scope"] == "operator"]
+        brief = operator.post("/v1/keys", json={"scope": "operator", "expires_in_s": 60.0})
+        assert brief.status_code == 201
+        refused = operator.delete(f"/v1/keys/{own['id']}")
+        assert refused.status_code == 409
+        assert "without an end" in refused.json()["detail"]
+        root = operator.post("/v1/admin/tenants", json={"id": "root", "admin": True}).json()["key"]
+        with asking(head.url, root) as other:
+            assert other.delete("/v1/admin/tenants/operator").status_code == 409
+            assert other.delete("/v1/admin/tenants/ada").status_code == 202
+            assert other.patch("/v1/admin/tenants/ada", json={"weight": 2.0}).status_code == 409
