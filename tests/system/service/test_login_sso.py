@@ -74,4 +74,4 @@ def test_a_command_line_logs_in_and_a_browser_stays_logged_in_over_a_restart(
             assert before["operator"] is True
         with serve(tmp_path, provider, port).background():
             assert browser.get("/v1/session").json() == before
-    assert "You are logged in at the command line" in opened[0]
+    assert "The command line has it now" in opened[0]
