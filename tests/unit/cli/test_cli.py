@@ -315,6 +315,7 @@ def test_a_wrong_key_says_where_it_came_from(
         told = capsys.readouterr().err
         assert ("EDDY_KEY is set" in told) is said
         assert "`eddy login` keeps a key" in told
+        assert "operator.key in its data folder" in told
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:

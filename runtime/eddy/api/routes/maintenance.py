@@ -18,6 +18,7 @@ from eddy.api.request_bodies.notices import WindowSubmission
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import InvalidRequest
 from eddy.core.maintenance import MaintenanceWindow, WindowStage
+from eddy.core.units import format_instant
 
 SHOWN_S = 7 * 86400.0
 """Wall seconds for which a window is shown that is over."""
@@ -49,7 +50,8 @@ async def plan_maintenance(body: WindowSubmission, context: Ctx, operator: Opera
     wait, and say so."""
     now_s, ends_s = time.time(), body.begins_unix_s + body.lasts_s
     if ends_s <= now_s:
-        raise InvalidRequest("The window would be over already.", field="begins_unix_s", allowed=f"after {now_s:.0f}")
+        message = f"The window would have been over at {format_instant(ends_s)}; it is {format_instant(now_s)} now."
+        raise InvalidRequest(message, field="begins_unix_s")
     known = sorted(status.slot for status in context.hypervisor.slots())
     unknown = [slot for slot in body.slots if slot not in known]
     if unknown and context.ready:

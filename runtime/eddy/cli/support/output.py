@@ -254,7 +254,8 @@ def _ended(error: EddyError, as_json: bool) -> typer.Exit:
 def _key_hint() -> str:
     """Where a key comes from, and whose was taken."""
     taken = " EDDY_KEY is set, and is used where --key is not given." if os.environ.get("EDDY_KEY") else ""
-    return f"{taken} `eddy login` keeps a key; or set EDDY_KEY, or give --key after the command."
+    own = "The operator's of a server that you run is in operator.key in its data folder."
+    return f"{taken} `eddy login` keeps a key, and --key after a command gives one. {own}"
 
 
 def write_text(path: Path, text: str) -> None:
