@@ -300,13 +300,15 @@ def allowed_words(error: EddyError) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its title, the key of its value, whether it lines up on the right, and whether it goes on in
-    further lines where there is no room: then the others keep theirs."""
+    """A column of a table: its title, the key of its value, whether it lines up on the right, whether it goes on in
+    further lines where there is no room: then the others keep theirs; and whether it is never cut, because it is
+    typed again."""
 
     title: str
     key: str
     right: bool = False
     folds: bool = False
+    whole: bool = False
 
 
 def format_age(unix_s: float, now_unix_s: float) -> str:
@@ -341,6 +343,7 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any
             justify="right" if column.right else "left",
             overflow="fold" if column.folds else "ellipsis",
             no_wrap=not column.folds,
+            min_width=max((len(_cell(row.get(column.key))) for row in rows), default=0) if column.whole else None,
         )
     for row in rows:
         drawn.add_row(*(Text(_cell(row.get(column.key))) for column in columns))
