@@ -42,12 +42,14 @@ pytestmark = pytest.mark.xdist_group("page blocks")
 BITSTREAMS = ROOT / "bitstreams"
 RUN, SHOWN = "run", "shown"
 """Run below; or no command: what something prints, or what is to be changed in a file of another block."""
-BOARD, ROOT_USER, VENDOR, REGISTRY, MACHINES, CONTAINER = (
+BOARD, ROOT_USER, NOTARY, VENDOR, PACKAGES, REGISTRY, MACHINES, CONTAINER = (
     "needs a board",
     "changes a system as root: services, users, /etc; `make board-units` and `make board-chroot` do it in a container",
-    "needs Vivado or tclsh",
-    "installs what is built or published: `make packages` does, outside the clone",
-    "needs servers beside ours: tests/system/pool and test_login_sso.py start them by rigs of their own",
+    "needs boardd and serve as users of their own: tests/unit/board/remote/test_notary.py does the same by calls",
+    "needs Vivado: tests/unit/sim/test_vivado_flow.py runs it dry, where there is tclsh",
+    "installs what is built: `make packages` types it in bare systems, outside the clone",
+    "installs what is published, and nothing is yet",
+    "needs servers beside ours, for minutes: tests/system/pool and `make` targets start them by rigs of their own",
     "needs an engine for containers, and a registry of images to begin with",
 )
 RTL = (
@@ -57,7 +59,9 @@ RTL = (
 _WALKED = {
     "pool": "tests/system/pool/test_pool_cluster.py",
     "your-hls-kernel": "tests/system/jobs/test_module_import.py",
+    "first-job": "tests/system/commands/test_demo.py",
     "first-kernel": "tests/system/kernels/test_server_kernels.py",
+    "sign-on": "tests/system/service/test_login_sso.py",
     "use-stock-pynq": "tests/system/board/test_pynq_stock.py",
 }
 """Tests that read a page and run blocks of it."""
@@ -72,25 +76,25 @@ PLAN: dict[str, list[str]] = {
     "configure": [RUN, RUN, RUN, RUN, RUN],
     "dashboard": [],
     "import-packages": [RUN, RUN],
-    "install": [REGISTRY, REGISTRY, REGISTRY, REGISTRY, RUN, CONTAINER, CONTAINER],
+    "install": [PACKAGES, PACKAGES, REGISTRY, PACKAGES, RUN, CONTAINER, CONTAINER],
     "jupyterhub": [SHOWN, RUN, RUN],
     "lease-a-slot": [RUN, RUN, RUN, RUN, RUN],
     "maintenance": [RUN],
     "monitor": [SHOWN, RUN],
     "notices": [RUN, RUN, RUN, RUN, RUN, RUN],
-    "operate": [RUN, RUN, RUN, RUN, RUN, RUN, RUN, RUN, SHOWN, RUN, ROOT_USER, RUN],
+    "operate": [RUN, RUN, RUN, RUN, RUN, RUN, RUN, RUN, SHOWN, RUN, NOTARY, RUN],
     "pool": [RUN, RUN, RUN, MACHINES] + [WALKED] * 9 + [RUN, RUN, MACHINES],
     "sign-bitstreams": [RUN, RUN, RUN, RUN],
-    "sign-on": [RUN, MACHINES],
+    "sign-on": [RUN, WALKED],
     "sign-packages": [RUN, RUN, RUN, RUN],
-    "use-stock-pynq": [WALKED, RTL, RTL, SHOWN],
-    "first-job": [RTL, RUN, RUN, RUN, RUN, SHOWN, RUN],
+    "use-stock-pynq": [WALKED, WALKED, WALKED, SHOWN],
+    "first-job": [WALKED, RUN, RUN, RUN, RUN, SHOWN, RUN],
     "first-kernel": [RUN, RUN, WALKED, WALKED, WALKED, SHOWN, WALKED, SHOWN, RUN, WALKED],
     "your-hls-kernel": [WALKED, WALKED, RTL, RTL],
     "your-own-module": [RUN, RTL, RTL, RTL, RUN],
 }
 """By page: what becomes of each of its blocks, in order."""
-NOT_RUN = 25
+NOT_RUN = 21
 """Blocks that no test runs."""
 
 
