@@ -6,7 +6,6 @@ What is machine-readable (JSON, metrics, the fields of an error) has plain numbe
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
 _BINARY = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -55,11 +54,6 @@ def format_duration(seconds: float | None) -> str:
         if abs(number) < bound:
             return f"{number * factor:.{_digits(number * factor)}f} {unit}" if number else "0"
     return f"{number / 60:.1f} min" if abs(number) < 7200 else f"{number / 3600:.1f} h"
-
-
-def format_instant(unix_s: float) -> str:
-    """``2026-12-24T08:00:00Z``."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix_s))
 
 
 def format_slots(numbers: Iterable[int]) -> str:

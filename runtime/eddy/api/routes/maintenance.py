@@ -10,7 +10,7 @@ from typing import Annotated
 import anyio.to_thread
 from fastapi import APIRouter, Path
 
-from eddy.api.answers.notices import WindowAnswer, WindowList, window_answer
+from eddy.api.answers.notices import WindowAnswer, WindowList, format_instant, window_answer
 from eddy.api.dependencies.audit import record_action_async
 from eddy.api.dependencies.callers import Caller, Ctx, Operator
 from eddy.api.http.openapi import refusals
@@ -18,7 +18,6 @@ from eddy.api.request_bodies.notices import WindowSubmission
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.core.errors import InvalidRequest
 from eddy.core.maintenance import MaintenanceWindow, WindowStage
-from eddy.core.units import format_instant
 
 SHOWN_S = 7 * 86400.0
 """Wall seconds for which a window is shown that is over."""

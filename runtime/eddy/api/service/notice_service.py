@@ -16,13 +16,13 @@ import anyio.abc
 import anyio.to_thread
 import structlog
 
+from eddy.api.answers.notices import format_instant
 from eddy.api.dependencies.context import Context
 from eddy.core.errors import EddyError, NotFound
 from eddy.core.leases import LeaseRecord
 from eddy.core.maintenance import MaintenanceWindow
 from eddy.core.notices import Delivery, DeliveryState, NoticeKind, Subscription, next_delay_s, stage_notice
 from eddy.core.records import JobEvent, JobEventKind
-from eddy.core.units import format_instant
 from eddy.notices import mail, webhook
 from eddy.notices.signature import sign, subscription_secret
 from eddy.notices.targets import TargetRules, parse_mail
