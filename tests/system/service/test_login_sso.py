@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -46,6 +48,15 @@ def commands_of_the_page() -> list[list[str]]:
     return [line.split()[1:] for line in lines]
 
 
+def without_a_browser(command: list[str], told: list[str], browse: Callable[[str], bool]) -> Any:
+    """Type it, and open the address that it prints; how it ended."""
+    with ThreadPoolExecutor(1) as pool:
+        typed = pool.submit(CliRunner().invoke, app, command)
+        until(lambda: told or typed.done())
+        browse(told[0].rpartition(" ")[2])
+        return typed.result()
+
+
 def free_port() -> int:
     import socket
 
@@ -76,11 +87,7 @@ def test_a_command_line_logs_in_and_a_browser_stays_logged_in_over_a_restart(
             monkeypatch.setattr("eddy.cli.support.browser_login.print_status", told.append)
             for command in reversed(commands_of_the_page()):
                 if "--no-browser" in command:
-                    with ThreadPoolExecutor(1) as pool:
-                        typed = pool.submit(CliRunner().invoke, app, [*command, "--url", server.url])
-                        until(lambda typed=typed: told or typed.done())
-                        browse(told[0].rpartition(" ")[2])
-                        done = typed.result()
+                    done = without_a_browser([*command, "--url", server.url], told, browse)
                 else:
                     done = CliRunner().invoke(app, [*command, "--url", server.url])
                 # Who is an operator acts for no tenant.
