@@ -28,7 +28,7 @@ SERVERS = re.compile(r"eddy (serve|pool serve|pool up|boardd|gateway)\b")
 PATIENCE_S = 3600.0
 """Wall seconds that a block may take: the first builds the simulated board, on a machine that may do other things."""
 SAVE = re.compile(r"[Ss]ave this as `([\w./]+)`")
-READY = re.compile(r"(serving|listening|serves|listens) on|is up|waits for")
+READY = re.compile(r"(serving|listening|serves|listens) on|is up|waits for|gateway to \S+ on port")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from unit.gpu_kit import CACHE
 
 KERNEL = "kernel void twice(global int *y, int a, local uint *l) { y[get_global_id(0)] *= a; }"
 SERIOUS = ("serious", "critical")
-OPERATORS = ("", "jobs", "submit", "slots", "leases", "market", "account", "tenants", "audit")
+OPERATORS = ("", "jobs", "submit", "slots", "clusters", "leases", "market", "account", "tenants", "audit")
 STATE_IN_SIGHT = """(() => {
   const seen = document.querySelector("#list tbody td:nth-child(2)").getBoundingClientRect();
   return seen.right <= window.innerWidth;
@@ -100,6 +100,26 @@ def test_every_page_has_no_serious_finding_and_fits(
         page.screenshot(path=OUT / f"page-{name or 'overview'}-{size[0]}-{scheme}.png", full_page=True)
     assert {name: each for name, each in found.items() if each} == {}
     assert said == []
+
+
+def test_clusters_say_what_is_loaded_and_a_page_that_is_not_here_says_so(browser: Browser, server: Server) -> None:
+    with Client(server.url, tenant_key(server, "kim")) as client:
+        source = "kernel void ones(global int *y) { y[get_global_id(0)] = 1; }"
+        client.kernel(source, "ones").launch(64, np.zeros(64, np.int32)).wait(timeout_s=180)
+    page, said = opened(browser, server, "clusters")
+    row = page.locator("#clusters tbody tr")
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text(re.compile("slot 3.*gpu_"))
+    page.screenshot(path=OUT / "clusters-loaded.png", full_page=True)
+    for name, shown in (("pool", True), ("clusters", False)):
+        page.goto(f"{server.url}/#/{name}")
+        expect(page.locator("#nothing")).to_be_visible(visible=shown)
+    of_tenant, said_there = opened(browser, server, "clusters", tenant_key(server, "ian"))
+    expect(of_tenant.locator("#clusters tbody tr")).to_have_count(1)
+    for name in ("audit", "tenants"):
+        of_tenant.goto(f"{server.url}/#/{name}")
+        expect(of_tenant.locator("#nothing")).to_be_visible()
+    assert said + said_there == []
 
 
 def test_the_work_is_above_the_fold_and_hours_are_shown(browser: Browser, server: Server) -> None:

@@ -49,7 +49,9 @@ def test_boards_stand_in_place_of_slots(browser: Browser, pool: Pool) -> None:
         expect(page.locator("#ended tbody tr")).to_have_count(2 if name == "pool" else 1)
         page.get_by_role("link", name="Account", exact=True).click()
         expect(page.locator("#quota table")).to_be_visible()
-        page.get_by_role("link", name="Boards", exact=True).click()
+        page.get_by_role("link", name="Pool", exact=True).click()
+        expect(page.locator("#boards tbody tr")).to_have_count(2)
+        assert page.url.endswith("#/pool")
         if name == "pool":
             page.get_by_role("button", name="Drain board b2", exact=True).click()
             expect(page.locator("#drained")).to_contain_text("Board b2 is drained")

@@ -9,19 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from doc_session import read_blocks
+
 from package_walk.process import Failed, follow, run
 from package_walk.table import timed
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eddy-packages"
 PARTS = "python3,python3-venv,git,ca-certificates"
 CERTIFICATES = Path("etc/ssl/certs/ca-certificates.crt")
-BUILD = "python3 -m venv b && b/bin/pip install -q build && cd project && ../b/bin/python -m build -o ../dist"
-INSTALL = 'python3 -m venv w && w/bin/pip install -q "$(ls dist/*.whl){extra}"'
+PAGE = "how-to/install.md"
+BUILD = "python3 -m venv b && . b/bin/activate && cd project && {commands}"
+INSTALL = "python3 -m venv w && . w/bin/activate && cd dist && {commands}"
 WALK = "mkdir home && PATH=$PWD/w/bin:$PATH w/bin/python -m package_walk.walk {level} docs home"
 
 
 def walk(suite: str, root: Path, work: Path, level: str, extra: str) -> Iterator[str]:
-    """Build what is committed in a bare system as the page on installing says, install it, and walk; a line each.
+    """Build and install what is committed in a bare system as the page on installing has it, and walk; a line each.
 
     Args:
         work: Has the walk and the pages.
@@ -33,11 +36,18 @@ def walk(suite: str, root: Path, work: Path, level: str, extra: str) -> Iterator
         for name in ("doc_session.py", "package_walk", "docs"):
             copy = shutil.copytree if (work / name).is_dir() else shutil.copy
             copy(work / name, inside / name)
-        yield from timed("build", lambda: run(_inside(folder, BUILD)))
+        first, *blocks = (block.text for block in read_blocks(inside / "docs" / PAGE))
+        yield from timed("build", lambda: run(_inside(folder, BUILD.format(commands=_joined(first)))))
+        (inside / "project" / "dist").rename(inside / "dist")
         shutil.rmtree(inside / "project")
-        install = INSTALL.format(extra=f"[{extra}]" if extra else "")
+        (told,) = {line for text in blocks for line in text.splitlines() if f".whl[{extra or 'serve'}]" in line}
+        install = INSTALL.format(commands=told if extra else told.replace("[serve]", ""))
         yield from timed("install the wheel", lambda: run(_inside(folder, install)))
         yield from follow(_inside(folder, WALK.format(level=level)))
+
+
+def _joined(text: str) -> str:
+    return " && ".join(line.partition(" # ")[0].strip() for line in text.splitlines())
 
 
 def _inside(folder: Path, command: str) -> list[object]:

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,15 +36,30 @@ def run(*command: str | Path) -> str:
 
 
 @pytest.mark.rtl
-def test_the_skeleton_as_written_passes_its_check_and_its_bench(tmp_path: Path) -> None:
-    """The first step of docs/tutorials/your-own-module.md, with nothing changed in between."""
+def test_the_skeleton_passes_its_check_and_its_bench_and_so_does_the_module_of_the_tutorial(tmp_path: Path) -> None:
+    """Steps 1 and 2 of docs/tutorials/your-own-module.md: with nothing changed, then with its arithmetic, of which the
+    skeleton's bench says that it is another."""
     run(BIN / "eddy", "module", "new", "brighten", "--root", tmp_path)
     answer = json.loads(run(BIN / "eddy", "module", "check", tmp_path / "bitstreams/brighten", "--json"))
     assert answer["passed"], answer
-    said = run(
-        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", CONFIG, tmp_path / "sim/rtl/brighten"
+    folder = tmp_path / "sim/rtl/brighten"
+    bench = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", CONFIG, folder)
+    assert "1 passed" in run(*bench)
+    page = (ROOT / "docs/tutorials/your-own-module.md").read_text(encoding="utf-8")
+    arithmetic, expected = (
+        page.partition(f"```{each}\n")[2].partition("```")[0] for each in ("systemverilog", "python")
     )
-    assert "1 passed" in said
+    core = tmp_path / "hw/ip/brighten/rtl/brighten_core.sv"
+    before, _, _ = core.read_text(encoding="utf-8").rpartition("  always_ff")
+    core.write_text(f"{before}{arithmetic}\nendmodule\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="1 failed"):
+        run(*bench)
+    trials = folder / "cocotb_brighten.py"
+    text = trials.read_text(encoding="utf-8")
+    changed = re.sub(r"def make\(.*?(?=\n\n\n)", lambda _: expected.rstrip(), text, flags=re.DOTALL)
+    assert changed != text
+    trials.write_text(changed, encoding="utf-8")
+    assert "1 passed" in run(*bench)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -23,7 +23,7 @@ from eddy.api.access.identity_provider import (
 from eddy.api.access.provider_calls import AT_ONCE, MAX_WAITING
 from eddy.api.access.roles import Role, RoleRules
 from eddy.api.access.sessions import COOKIE, HEADER
-from eddy.api.access.sign_on_flows import CODE_LIFE_S, LIFE_S, MAX_KEPT, SignOnFlows
+from eddy.api.access.sign_on_flows import CODE_LIFE_S, LIFE_S, MAX_KEPT, Granted, SignOnFlows
 from eddy.api.http.problems import Forbidden
 from eddy.core.errors import InvalidRequest, Unauthorized
 from eddy.core.projects import Project
@@ -113,6 +113,23 @@ async def test_groups_say_what_somebody_may_do(server: Any, provider: Provider) 
             answer = await log_in(client)
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), groups
             assert COOKIE not in client.cookies
+
+
+async def test_who_is_refused_reads_why_in_the_browser_or_at_the_command_line(server: Any, provider: Provider) -> None:
+    provider.claims["groups"] = ["guests"]  # of readers, and of no tenant
+    async with browser(server) as client:
+        back = await at_provider(await client.get(SIGN_ON))
+        answer = await client.get(back, headers={"Accept": "text/html,*/*;q=0.8"})
+        assert (answer.status_code, answer.headers["content-type"]) == (403, "text/html; charset=utf-8")
+        assert "none of your groups may do anything here" in answer.text
+        answer = await client.get(f"{SIGN_ON}/callback?state=%3Cb%3E", headers={"Accept": "text/html"})
+        assert (answer.status_code, "took too long" in answer.text, "<b>" in answer.text) == (401, True, False)
+        verifier = new_verifier()
+        answer = await log_in(client, f"?port=9&challenge={challenge_of(verifier)}")
+        code = parse_qs(urlsplit(answer.headers["location"]).query)["code"][0]
+        answer = await client.post(f"{SIGN_ON}/key", json={"code": code, "verifier": verifier})
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        assert "none of your groups" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -324,7 +341,7 @@ def test_log_ins_that_are_not_finished_are_bounded_and_end() -> None:
     with pytest.raises(Unauthorized):
         flows.take(state, flow.browser)
     verifier = new_verifier()
-    code = flows.grant(RULES.role({"groups": "lab"}), "sign-on: x", challenge_of(verifier))
+    code = flows.keep(Granted(RULES.role({"groups": "lab"}), "sign-on: x"), challenge_of(verifier))
     now[0] += CODE_LIFE_S
     with pytest.raises(Unauthorized):
         flows.fetch(code, verifier)

@@ -77,17 +77,21 @@ def test_the_same_script_takes_the_same_cycles(tmp_path: Path) -> None:
 def test_the_script_of_the_docs_runs_as_it_stands_and_again_in_its_loop(tmp_path: Path) -> None:
     """As a notebook's cells are run again: the last part alone, and all of it."""
     page = (ROOT / "docs" / "how-to" / "use-stock-pynq.md").read_text(encoding="utf-8")
-    script = page.partition("```python\n")[2].partition("```")[0]
-    listed = list_or_build("kv260")
+    script, device, fault = (block.partition("```")[0] for block in page.split("```python\n")[1:4])
+    listed, tiny = list_or_build("kv260"), list_or_build("tiny")
     script = script.replace("build/bitstreams/kv260", str(Path(listed.overlay).parent))
     again = "\nfor _ in range(2):\n    loop.run_until_complete(run())\nprint('again')\n"
-    (tmp_path / "script.py").write_text(script + again + script)
+    load = f"overlay.pr_download('slot0', {str(Path(tiny.overlay).parent / 'dct__slot0.bit')!r})"
+    other = f"import pynq\nfile = {str(tiny.overlay)!r}\n{device}\n{load}\nprint(pynq.Device.active_device.name)\n"
+    fails = f"{fault}\ntry:\n    {load}\nexcept OSError:\n    print('failed')\n"
+    (tmp_path / "script.py").write_text(script + again + script + other + fails)
     environment = {**os.environ, "EDDY_PROFILE": "kv260"}
     command = [sys.executable, "-W", "error::RuntimeWarning", "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    first, said, last = done.stdout.splitlines()
+    first, said, last, *others = done.stdout.splitlines()
     assert (said, first.split()[0]) == ("again", last.split()[0])
+    assert others == ["eddy-tiny", "failed"]
     assert int(first.split()[0]) != 0
 
 

@@ -8,7 +8,6 @@ One server on the model board stands for the lab's; a receiver of webhooks and a
 from __future__ import annotations
 
 import collections
-import contextlib
 import json
 import re
 import shutil
@@ -23,8 +22,9 @@ import pytest
 import yaml
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import Envelope
-from blocks_kit import Typist, until
+from blocks_kit import PAGES, ROOT, Desk, Typist, blocks, text_of, until
 from certificate_kit import make_certificate
+from doc_session import READY, free_port
 from eddy.api.dependencies.context import ApiSettings
 from eddy.api.service.server import Server, ServerSettings
 from eddy.client import Client
@@ -34,75 +34,67 @@ from eddy.notices.mail import MailServer
 from eddy.notices.settings import NoticeSettings
 from eddy.notices.signature import sign
 from eddy.notices.targets import TargetRules
+from forks_kit import forks
 from PIL import Image
 from receiver_kit import Receiver
 
-ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-from doc_session import Block, free_port, read_blocks  # noqa: E402 - of the folder of tools
-
 pytestmark = pytest.mark.xdist_group("page blocks")
-PAGES = sorted([*(ROOT / "docs/how-to").glob("*.md"), *(ROOT / "docs/tutorials").glob("*.md")])
 BITSTREAMS = ROOT / "bitstreams"
 RUN, SHOWN = "run", "shown"
 """Run below; or no command: what something prints, or what is to be changed in a file of another block."""
-BOARD, ROOT_USER, VENDOR, REGISTRY, MACHINES = (
+BOARD, ROOT_USER, NOTARY, VENDOR, PACKAGES, REGISTRY, MACHINES, CONTAINER = (
     "needs a board",
     "changes a system as root: services, users, /etc; `make board-units` and `make board-chroot` do it in a container",
-    "needs Vivado or tclsh",
-    "installs what is built or published: `make packages` does, outside the clone",
-    "needs servers beside ours: tests/system/pool and test_login_sso.py start them by rigs of their own",
+    "needs boardd and serve as users of their own: tests/unit/board/remote/test_notary.py does the same by calls",
+    "needs Vivado: tests/unit/sim/test_vivado_flow.py runs it dry, where there is tclsh",
+    "installs what is built: `make packages` types it in bare systems, outside the clone",
+    "installs what is published, and nothing is yet",
+    "needs servers beside ours, for minutes: tests/system/pool and `make` targets start them by rigs of their own",
+    "needs an engine for containers, and a registry of images to begin with",
 )
-RTL = (
-    "builds RTL for minutes: tests/system/board, tests/system/jobs, tests/modules and test_demo.py do the same by calls"
-)
+RTL = "builds RTL for half a minute: tests/system/jobs/test_module_import.py does the same by calls"
 """Why a block is not run."""
 _WALKED = {
     "pool": "tests/system/pool/test_pool_cluster.py",
     "your-hls-kernel": "tests/system/jobs/test_module_import.py",
+    "first-job": "tests/system/commands/test_demo.py",
     "first-kernel": "tests/system/kernels/test_server_kernels.py",
+    "sign-on": "tests/system/service/test_login_sso.py",
     "use-stock-pynq": "tests/system/board/test_pynq_stock.py",
+    "your-own-module": "sim/rtl/hls_wrapper/test_module_new.py",
 }
 """Tests that read a page and run blocks of it."""
+READERS = (*Path(__file__).parent.glob("test_page_blocks*.py"), ROOT / "tests/system/pool/test_pool_page.py")
+"""Tests that type blocks by their page and place."""
 WALKED = "walked"
 PLAN: dict[str, list[str]] = {
     "back-up": [RUN, RUN],
-    "board-from-elsewhere": [BOARD, ROOT_USER, BOARD, BOARD],
-    "bring-up": [BOARD, BOARD, ROOT_USER, ROOT_USER, BOARD, BOARD, BOARD],
+    "board-from-elsewhere": [RUN, RUN, RUN, RUN],
+    "bring-up": [BOARD, BOARD, ROOT_USER, RUN, RUN, BOARD, RUN],
     "build-for-a-board": [VENDOR, VENDOR, VENDOR],
-    "configure": [RUN, RUN, ROOT_USER, RUN, RUN],
+    "configure": [RUN, RUN, RUN, RUN, RUN],
     "dashboard": [],
-    "import-packages": [BOARD, BOARD],
-    "install": [REGISTRY, REGISTRY, REGISTRY, REGISTRY, RUN, REGISTRY],
+    "import-packages": [RUN, RUN],
+    "install": [PACKAGES, PACKAGES, REGISTRY, PACKAGES, RUN, CONTAINER, CONTAINER],
     "jupyterhub": [SHOWN, RUN, RUN],
     "lease-a-slot": [RUN, RUN, RUN, RUN, RUN],
     "maintenance": [RUN],
     "monitor": [SHOWN, RUN],
     "notices": [RUN, RUN, RUN, RUN, RUN, RUN],
-    "operate": [RUN, RUN, RUN, RUN, RUN, RUN, RUN, RUN, SHOWN, RUN, ROOT_USER, RUN],
-    "pool": [MACHINES] * 4 + [WALKED] * 9 + [MACHINES] * 3,
+    "operate": [RUN, RUN, RUN, RUN, RUN, RUN, RUN, RUN, SHOWN, RUN, NOTARY, RUN],
+    "pool": [RUN, RUN, RUN, MACHINES] + [WALKED] * 9 + [RUN, RUN, MACHINES],
     "sign-bitstreams": [RUN, RUN, RUN, RUN],
-    "sign-on": [RUN, MACHINES],
+    "sign-on": [RUN, WALKED],
     "sign-packages": [RUN, RUN, RUN, RUN],
-    "use-stock-pynq": [WALKED, RTL, RTL, SHOWN],
-    "first-job": [RTL, RUN, RUN, RUN, RUN, SHOWN, RUN],
+    "use-stock-pynq": [WALKED, WALKED, WALKED, SHOWN],
+    "first-job": [WALKED, RUN, RUN, RUN, RUN, SHOWN, RUN],
     "first-kernel": [RUN, RUN, WALKED, WALKED, WALKED, SHOWN, WALKED, SHOWN, RUN, WALKED],
     "your-hls-kernel": [WALKED, WALKED, RTL, RTL],
-    "your-own-module": [RUN, RTL, RTL, RTL, RUN],
+    "your-own-module": [RUN, WALKED, WALKED, WALKED, RUN],
 }
 """By page: what becomes of each of its blocks, in order."""
-NOT_RUN = 39
+NOT_RUN = 18
 """Blocks that no test runs."""
-
-
-def text_of(page: str, at: int) -> str:
-    """A block of a page."""
-    return blocks(page)[at].text
-
-
-def blocks(page: str) -> list[Block]:
-    (path,) = [each for each in PAGES if each.stem == page]
-    return read_blocks(path)
 
 
 def test_every_block_is_run_or_is_in_a_list_that_says_why_not() -> None:
@@ -120,32 +112,18 @@ def test_every_block_is_run_or_is_in_a_list_that_says_why_not() -> None:
 
 def test_every_block_that_is_to_be_run_is_run_below() -> None:
     """By its page and place, as `typed` and `text_of` are told them."""
-    told = Path(__file__).read_text(encoding="utf-8")
+    told = "".join(file.read_text(encoding="utf-8") for file in READERS)
     found = set(re.findall(r'"([a-z-]+)",\s*(\d+)', told))
     wanted = {(page, str(at)) for page, plan in PLAN.items() for at, what in enumerate(plan) if what == RUN}
     assert found == wanted
 
 
 @dataclass
-class Lab:
+class Lab(Desk):
     """The lab's server, and somebody who types there."""
 
     server: Server
-    typist: Typist
-    folder: Path
     mailbox: Mailbox
-
-    def typed(self, page: str, at: int, *swaps: tuple[str, str]) -> str:
-        """Type a block of a page, with what stands for things that are not here; what it prints."""
-        text = text_of(page, at)
-        for old, new in swaps:
-            assert old in text, (page, at, old)
-            text = text.replace(old, new)
-        return self.typist.type(text)
-
-    def asked(self, *arguments: str) -> Any:
-        """What a command answers as JSON."""
-        return json.loads(self.typist._eddy([*arguments, "--json"], self.typist.environment))
 
     def be(self, name: str) -> None:
         """Type with a tenant's key from now on."""
@@ -193,7 +171,7 @@ def lab(server: Server, mails: Controller, tmp_path: Path) -> Iterator[Lab]:
             "HOME": str(tmp_path),
             "COLUMNS": "120",
         }
-        yield Lab(server, Typist(tmp_path, environment, patch), tmp_path, mails.handler)
+        yield Lab(Typist(tmp_path, environment, patch), tmp_path, server, mails.handler)
 
 
 def data_of(lab: Lab) -> str:
@@ -219,8 +197,24 @@ def test_configure(lab: Lab) -> None:
     lab.typed("configure", 4)
     first, second, third = lab.typist.served
     assert (third.host, third.tls) == ("127.0.0.1", None)
+    reloaded(lab, lab.folder / "serve.yaml")
     assert (first.profile, first.api.max_output_bytes, first.port) == ("zcu106", 16 << 30, 8443)
     assert (second.host, second.tls) == ("0.0.0.0", first.tls)
+
+
+def reloaded(lab: Lab, settings: Path) -> None:
+    """A server of its own process: what is sent SIGHUP may not be this one."""
+    log, data = lab.folder / "reloaded.log", lab.folder / "reloaded"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EDDY_LOG_LEVEL", "info")
+        command = ["eddy", "serve", "--config", str(settings), "--port", "0", "--data", str(data), "--board", "model"]
+        served = forks().start(command, log)
+    lab.typist.ongoing.append((served, log))
+    until(lambda: READY.search(log.read_text()) if log.exists() else False)
+    settings.write_text(settings.read_text().replace("retention_age_s: 7776000", "retention_age_s: 86400"))
+    lab.typed("configure", 2, ("DATA", str(data)))
+    until(lambda: "retention_age_s" in log.read_text())
+    lab.typist.end()
 
 
 def test_a_tree_of_modules(lab: Lab) -> None:
@@ -302,6 +296,15 @@ def test_maintenance(lab: Lab) -> None:
     for each in lab.asked("maintenance", "list")["windows"]:
         if each["stage"] not in ("cancelled", "ended"):
             lab.typist.type(f"eddy maintenance cancel {each['id']}")
+
+
+def test_the_end_of_bringing_up_a_board(lab: Lab) -> None:
+    Image.new("L", (300, 200), 90).save(lab.folder / "photograph.png")
+    lab.typed(
+        "bring-up", 6, ("export PATH=/opt/eddy/current/bin:$PATH EDDY_KEY=$(sudo cat /var/lib/eddy/operator.key)", ""),
+        ("EDDY_KEY=... ", ""),
+    )  # fmt: skip
+    assert "alice" in {each["id"] for each in lab.asked("tenant", "list")["tenants"]}
 
 
 def test_traces(lab: Lab) -> None:
@@ -439,16 +442,8 @@ def test_first_job(lab: Lab) -> None:
     Image.new("L", (300, 200), 90).save(lab.folder / "out/demo/photograph.png")
     lab.typed("first-job", 4)
     assert {each.name for each in (lab.folder / "result").iterdir()} >= {"result.png", "result.npy", "levels.npy"}
-    program(lab, "first-job", 6)
+    lab.program("first-job", 6)
     assert [each["state"] for each in lab.asked("jobs")["jobs"]] == ["succeeded"] * 2
-
-
-def program(lab: Lab, page: str, at: int) -> None:
-    """Run a program of a page where it stands, as the typist."""
-    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack():
-        for name in ("EDDY_URL", "EDDY_KEY"):
-            patch.setenv(name, lab.typist.environment[name])
-        exec(compile(text_of(page, at), f"{page}.md", "exec"), {"__name__": "__main__"})
 
 
 def test_first_kernel(lab: Lab) -> None:

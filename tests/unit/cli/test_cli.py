@@ -224,6 +224,14 @@ def test_a_cell_shows_what_somebody_else_wrote_and_does_nothing_else(
     assert capsys.readouterr().out.splitlines()[2:] == [seen]
 
 
+def test_a_name_that_is_typed_again_is_never_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "msg_" + "0123456789abcdef" * 2
+    others = [output.Column(title, title, folds=title != "A") for title in "ABC"]
+    row = {"name": name, **dict.fromkeys("ABC", "x" * 30)}
+    output.table("", [output.Column("Message", "name", whole=True), *others], [row])
+    assert name in capsys.readouterr().out
+
+
 def test_an_application_of_many_tasks_stays_within_80_columns() -> None:
     tasks = [{"name": f"convolution_{number}"} for number in range(38)]
     buffer = {"role": "input", "name": "image", "dtype": "u1", "shape": [96, 96, 3], "shipped": False}
@@ -315,6 +323,7 @@ def test_a_wrong_key_says_where_it_came_from(
         told = capsys.readouterr().err
         assert ("EDDY_KEY is set" in told) is said
         assert "`eddy login` keeps a key" in told
+        assert "operator.key in its data folder" in told
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:

@@ -73,6 +73,12 @@ def test_what_is_no_url_is_said(url: str) -> None:
         assert "no address of a server" in one_line(refused.stderr)
 
 
+def test_an_address_with_the_version_behind_it_is_answered_with_the_one_to_give() -> None:
+    refused = run("jobs", "--url", "http://127.0.0.1:8000/v1/")
+    assert refused.exit_code == output.USAGE
+    assert one_line(refused.stderr).endswith("give http://127.0.0.1:8000.")
+
+
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
@@ -372,6 +378,15 @@ def test_past_events_are_in_order_of_time() -> None:
 
     events = [event(1, at_s=1.0), event(2, at_s=3.0), event(3), event(4, at_s=2.0), event(5, at_s=2.0)]
     assert [each.id for each in in_order(events)] == [1, 4, 5, 2, 3]
+
+
+def test_a_file_that_is_no_application_is_named(tmp_path: Path) -> None:
+    (tmp_path / "k.cl").write_text("kernel void k() {}")
+    refused = run("app", "sign", str(tmp_path / "key"), str(tmp_path / "k.cl"), "--out", str(tmp_path / "out"))
+    assert (refused.exit_code, one_line(refused.stderr).startswith(f"eddy: {tmp_path}/k.cl is no application")) == (
+        2,
+        True,
+    )
 
 
 def test_one_is_one() -> None:

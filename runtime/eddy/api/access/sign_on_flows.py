@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from eddy.api.access.identity_provider import challenge_of, new_verifier
 from eddy.api.access.roles import Role
 from eddy.api.http.connections import client_of
-from eddy.core.errors import Unauthorized
+from eddy.core.errors import EddyError, Unauthorized
 
 LIFE_S = 600.0
 """Wall seconds in which somebody logs in at the provider."""
@@ -54,12 +54,22 @@ class Granted:
 
     Attributes:
         label: Of whom it is.
-        challenge: Of the command line.
-        ends_s: When it is too late.
     """
 
     role: Role
     label: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a command line may fetch: a key, or why there is none.
+
+    Attributes:
+        challenge: Of the command line.
+        ends_s: When it is too late.
+    """
+
+    outcome: Granted | EddyError
     challenge: str
     ends_s: float
 
@@ -74,7 +84,7 @@ class SignOnFlows:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._flows: OrderedDict[str, Flow] = OrderedDict()
-        self._granted: OrderedDict[str, Granted] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
     def begin(self, tenant: str, port: int, challenge: str, address: str = "") -> tuple[str, Flow]:
@@ -106,13 +116,13 @@ class SignOnFlows:
             raise Unauthorized(message, field="state")
         return found
 
-    def grant(self, role: Role, label: str, challenge: str) -> str:
-        """Let a command line fetch a key; answers the code it does so with."""
+    def keep(self, outcome: Granted | EddyError, challenge: str) -> str:
+        """Let a command line fetch a key, or hear why there is none; answers the code it does so with."""
         code = new_verifier()
         with self._lock:
-            self._granted[code] = Granted(role, label, challenge, self._clock() + CODE_LIFE_S)
-            while len(self._granted) > MAX_KEPT:
-                self._granted.popitem(last=False)
+            self._kept[code] = _Kept(outcome, challenge, self._clock() + CODE_LIFE_S)
+            while len(self._kept) > MAX_KEPT:
+                self._kept.popitem(last=False)
         return code
 
     def fetch(self, code: str, verifier: str) -> Granted:
@@ -120,10 +130,13 @@ class SignOnFlows:
 
         Raises:
             Unauthorized: Nothing.
+            EddyError: Why there is no key.
         """
         with self._lock:
-            found = self._granted.pop(code, None)
+            found = self._kept.pop(code, None)
         challenge = challenge_of(verifier)
         if found is None or found.ends_s <= self._clock() or not hmac.compare_digest(found.challenge, challenge):
             raise Unauthorized("This code is good for nothing, or was used; log in again.", field="code")
-        return found
+        if isinstance(found.outcome, EddyError):
+            raise found.outcome
+        return found.outcome

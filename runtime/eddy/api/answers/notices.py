@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from pydantic import Field
@@ -123,6 +124,11 @@ def delivery_answer(each: Delivery, body: dict[str, Any]) -> DeliveryAnswer:
         status=each.status,
         said=each.said,
     )
+
+
+def format_instant(unix_s: float) -> str:
+    """``2026-12-24T08:00:00Z``."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix_s))
 
 
 def window_answer(each: MaintenanceWindow, now_unix_s: float) -> WindowAnswer:

@@ -289,7 +289,7 @@ def _validation(request: Request, failure: RequestValidationError) -> JSONRespon
 
 def _entry(error: Mapping[str, Any]) -> dict[str, Any]:
     pattern = (error.get("ctx") or {}).get("pattern", "")
-    words = IN_WORDS.get(pattern, error["msg"])
+    words = IN_WORDS.get(pattern, error["msg"].replace("Input should be", "must be", 1))
     if pattern in (NAME, IDENTIFIER):  # what was meant as a name is seen best where it stands
         words = f"{str(error.get('input', ''))[:MAX_NAME_SHOWN]!r} {words}"
     entry: dict[str, Any] = {"field": _field(error["loc"]), "message": words}

@@ -10,7 +10,7 @@ from typing import Annotated
 import anyio.to_thread
 from fastapi import APIRouter, Path
 
-from eddy.api.answers.notices import WindowAnswer, WindowList, window_answer
+from eddy.api.answers.notices import WindowAnswer, WindowList, format_instant, window_answer
 from eddy.api.dependencies.audit import record_action_async
 from eddy.api.dependencies.callers import Caller, Ctx, Operator
 from eddy.api.http.openapi import refusals
@@ -49,7 +49,8 @@ async def plan_maintenance(body: WindowSubmission, context: Ctx, operator: Opera
     wait, and say so."""
     now_s, ends_s = time.time(), body.begins_unix_s + body.lasts_s
     if ends_s <= now_s:
-        raise InvalidRequest("The window would be over already.", field="begins_unix_s", allowed=f"after {now_s:.0f}")
+        message = f"The window would have been over at {format_instant(ends_s)}; it is {format_instant(now_s)} now."
+        raise InvalidRequest(message, field="begins_unix_s")
     known = sorted(status.slot for status in context.hypervisor.slots())
     unknown = [slot for slot in body.slots if slot not in known]
     if unknown and context.ready:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -11,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import anyio.to_thread
 from fastapi import APIRouter, Cookie, Query, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from eddy.api.access.identity_provider import IdentityProvider
 from eddy.api.access.keys import new_key
@@ -20,14 +21,14 @@ from eddy.api.access.session_bodies import SessionCookie, open_session
 from eddy.api.access.sessions import LIFE_S
 from eddy.api.access.sign_on_bodies import SignOnCode, SignOnKey, SignOnOffer
 from eddy.api.access.sign_on_flows import LIFE_S as FLOW_S
-from eddy.api.access.sign_on_flows import Flow
+from eddy.api.access.sign_on_flows import Flow, Granted
 from eddy.api.dependencies.callers import Ctx
 from eddy.api.dependencies.context import Context
 from eddy.api.http.openapi import Responses, refusals
-from eddy.api.http.problems import Forbidden
+from eddy.api.http.problems import Forbidden, document
 from eddy.api.request_bodies.numbers import Decimal
 from eddy.api.request_bodies.strict_json import JsonRoute
-from eddy.core.errors import InvalidRequest, NotFound, QuotaExceeded, Unauthorized
+from eddy.core.errors import EddyError, InvalidRequest, NotFound, QuotaExceeded, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
 from eddy.store.account_tables.tenants import MAX_KEYS, new_key_id, revoke_after
 
@@ -96,13 +97,35 @@ async def end(
     old: SessionCookie = "",
 ) -> Response:
     """Where the provider sends the browser: opens a session, or lets the command line fetch its key."""
-    provider = _provider(context)
-    flow = context.flows.take(state, begun)
-    if error or not code:
-        message = f"The identity provider refused the log-in ({error[:60] or 'no code'})."
-        raise Unauthorized(message, field="error")
-    claims = await context.provider_calls.run(provider.redeem, code, flow.verifier, flow.nonce)
-    return await anyio.to_thread.run_sync(_let_in, http, context, flow, claims, old)
+    provider, flow = _provider(context), None
+    try:
+        flow = context.flows.take(state, begun)
+        if error or not code:
+            message = f"The identity provider refused the log-in ({error[:60] or 'no code'})."
+            raise Unauthorized(message, field="error")
+        claims = await context.provider_calls.run(provider.redeem, code, flow.verifier, flow.nonce)
+        return await anyio.to_thread.run_sync(_let_in, http, context, flow, claims, old)
+    except EddyError as refusal:
+        if flow is not None and flow.port:
+            return _to_command_line(flow, context.flows.keep(refusal, flow.challenge))
+        if "text/html" not in http.headers.get("accept", ""):
+            raise
+        return _page(refusal)
+
+
+def _page(refusal: EddyError) -> Response:
+    """A refusal for a person, who came with a browser."""
+    status = document(refusal.code, refusal.message, f"{PATH}/callback")["status"]
+    text = f"<!doctype html><html lang=en><meta charset=utf-8><title>Eddy</title><p>{html.escape(refusal.message)}</p>"
+    policy = {"Content-Security-Policy": "default-src 'none'", "Cache-Control": "no-store"}
+    return HTMLResponse(f'{text}<p><a href="/">Back to Eddy</a></p></html>', status, policy)
+
+
+def _to_command_line(flow: Flow, code: str) -> Response:
+    answer = RedirectResponse(f"http://127.0.0.1:{flow.port}/?{urlencode({'code': code})}", 303)
+    answer.delete_cookie(FLOW_COOKIE, path=PATH)
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
 
 
 def _let_in(http: Request, context: Context, flow: Flow, claims: Mapping[str, Any], old: str) -> Response:
@@ -117,12 +140,10 @@ def _let_in(http: Request, context: Context, flow: Flow, claims: Mapping[str, An
     role, label = provider.settings.rules.role(claims, flow.tenant, members), _label(claims)
     _check_tenant(context, role)
     if flow.port:
-        granted = context.flows.grant(role, label, flow.challenge)
-        answer: Response = RedirectResponse(f"http://127.0.0.1:{flow.port}/?{urlencode({'code': granted})}", 303)
-    else:
-        answer = RedirectResponse("/", 303)
-        _, made = _make_key(context, role, label)
-        open_session(context.sessions, made.key_hash, made.tenant, old, http, answer, provider.settings.public_url)
+        return _to_command_line(flow, context.flows.keep(Granted(role, label), flow.challenge))
+    answer = RedirectResponse("/", 303)
+    _, made = _make_key(context, role, label)
+    open_session(context.sessions, made.key_hash, made.tenant, old, http, answer, provider.settings.public_url)
     answer.delete_cookie(FLOW_COOKIE, path=PATH)
     answer.headers["Cache-Control"] = "no-store"
     return answer

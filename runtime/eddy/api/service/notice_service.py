@@ -16,6 +16,7 @@ import anyio.abc
 import anyio.to_thread
 import structlog
 
+from eddy.api.answers.notices import format_instant
 from eddy.api.dependencies.context import Context
 from eddy.core.errors import EddyError, NotFound
 from eddy.core.leases import LeaseRecord
@@ -224,7 +225,7 @@ class NoticeService:
 
 def window_facts(window: MaintenanceWindow) -> dict[str, object]:
     """What is told of a maintenance window."""
-    begins, ends = (_stamp(each) for each in (window.begins_unix_s, window.ends_unix_s))
+    begins, ends = (format_instant(each) for each in (window.begins_unix_s, window.ends_unix_s))
     return {"window": window.id, "title": window.title, "begins": begins, "ends": ends, "slots": list(window.slots)}
 
 
@@ -244,11 +245,7 @@ def lease_facts(record: LeaseRecord) -> dict[str, object]:
         "lease": record.id,
         "tenant": record.tenant,
         "slots": list(record.slots),
-        "ends": _stamp(ends_s) if ends_s is not None else "",
+        "ends": format_instant(ends_s) if ends_s is not None else "",
         "notice": record.notice,
         "cause": record.cause,
     }
-
-
-def _stamp(unix_s: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix_s))

@@ -121,6 +121,9 @@ def _shell_of(images: Path) -> dict[str, Any]:
         InvalidRequest: There is none, or it does not say what it should.
     """
     path = images / "eddy.json"
+    if not path.is_file():
+        message = f"{images} has no eddy.json: name the folder that the board's images, built or installed, lie in"
+        raise InvalidRequest(message, field="images")
     said = read_manifest(path)
     slots = said.get("slots")
     sound = isinstance(slots, list) and all(

@@ -11,6 +11,7 @@ import typer
 
 from eddy.cli.support.local import Answer, Client, asks_server
 from eddy.cli.support.output import errors_in_one_line, print_status, write_text
+from eddy.core.errors import InvalidRequest
 
 app = typer.Typer(help="Application packages: sign them, check them, add them.", no_args_is_help=True)
 Package = Annotated[Path, typer.Argument(metavar="PACKAGE", help="Its file, YAML or JSON.")]
@@ -70,4 +71,8 @@ def add(client: Client, package: Package) -> Answer:
 def _read(package: Path) -> dict[str, Any]:
     from eddy.packages import fields
 
-    return dict(fields.mapping(fields.read_yaml(package), "application"))
+    found = fields.read_yaml(package)
+    if not isinstance(found, dict):
+        message = f"{package} is no application: it has no `application:`, `buffers:` and `tasks:`"
+        raise InvalidRequest(message, field="application")
+    return found

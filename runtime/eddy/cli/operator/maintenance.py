@@ -66,7 +66,8 @@ def cancel(
 def _say(window: Mapping[str, Any]) -> None:
     row = _row(window)
     print(window["id"])
-    print_status(f"{window['stage']}: {window['title']}, slots {row['which']}, from {row['from']} to {row['to']} UTC")
+    which = f"slots {row['which']}" if window["slots"] else "all slots"
+    print_status(f"{window['stage']}: {window['title']}, {which}, from {row['from']} to {row['to']} UTC")
 
 
 def _row(window: Mapping[str, Any]) -> dict[str, Any]:

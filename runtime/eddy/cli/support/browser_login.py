@@ -17,7 +17,7 @@ from eddy.core.errors import InvalidRequest, Unauthorized
 
 PATIENCE_S = 600.0
 """Wall seconds for which a browser is waited for."""
-_PAGE = b"<!doctype html><meta charset=utf-8><title>Eddy</title><p>You are logged in at the command line.</p>"
+_PAGE = b"<!doctype html><meta charset=utf-8><title>Eddy</title><p>The command line has it now: look there.</p>"
 
 
 class _CodeServer(HTTPServer):
@@ -61,6 +61,7 @@ def fetch_key(url: str | None, tenant: str, browser: bool) -> str:
     Raises:
         InvalidRequest: The server has no provider.
         Unauthorized: Nobody logged in in time.
+        EddyError: The server lets nobody in with these groups, or why else there is no key.
     """
     from eddy.client import Client
 

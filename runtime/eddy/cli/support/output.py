@@ -254,7 +254,8 @@ def _ended(error: EddyError, as_json: bool) -> typer.Exit:
 def _key_hint() -> str:
     """Where a key comes from, and whose was taken."""
     taken = " EDDY_KEY is set, and is used where --key is not given." if os.environ.get("EDDY_KEY") else ""
-    return f"{taken} `eddy login` keeps a key; or set EDDY_KEY, or give --key after the command."
+    own = "The operator's of a server that you run is in operator.key in its data folder."
+    return f"{taken} `eddy login` keeps a key, and --key after a command gives one. {own}"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -299,13 +300,15 @@ def allowed_words(error: EddyError) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its title, the key of its value, whether it lines up on the right, and whether it goes on in
-    further lines where there is no room: then the others keep theirs."""
+    """A column of a table: its title, the key of its value, whether it lines up on the right, whether it goes on in
+    further lines where there is no room: then the others keep theirs; and whether it is never cut, because it is
+    typed again."""
 
     title: str
     key: str
     right: bool = False
     folds: bool = False
+    whole: bool = False
 
 
 def format_age(unix_s: float, now_unix_s: float) -> str:
@@ -340,6 +343,7 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any
             justify="right" if column.right else "left",
             overflow="fold" if column.folds else "ellipsis",
             no_wrap=not column.folds,
+            min_width=max((len(_cell(row.get(column.key))) for row in rows), default=0) if column.whole else None,
         )
     for row in rows:
         drawn.add_row(*(Text(_cell(row.get(column.key))) for column in columns))

@@ -72,9 +72,9 @@ def log(
     found = client.deliveries(name, limit)
     yield {"deliveries": found}
     columns = (
-        Column("Message", "id"),
-        Column("Tells", "kind"),
-        Column("Made (UTC)", "made"),
+        Column("Message", "id", whole=True),
+        Column("Tells", "kind", folds=True),
+        Column("Made (UTC)", "made", folds=True),
         Column("State", "state"),
         Column("Tries", "attempts", right=True),
         Column("Last", "last", folds=True),

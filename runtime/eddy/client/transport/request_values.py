@@ -39,6 +39,9 @@ def address(url: str) -> str:
     if parsed.port is not None and not 0 < parsed.port <= LAST_PORT:
         message = f"{url!r:.100} is no address of a server: there is no port {parsed.port}."
         raise InvalidRequest(message, field="url", allowed=f"ports 1 to {LAST_PORT}")
+    if parsed.path.endswith("/v1"):
+        message = f"{url!r:.100} ends in /v1, which requests have behind it: give {whole.removesuffix('/v1')}."
+        raise InvalidRequest(message, field="url")
     return whole
 
 

@@ -99,13 +99,16 @@ const since = (seconds) => (seconds < 1 ? `${(seconds * 1e3).toFixed(3)} ms` : `
 const SAID = {
   configure: "load begins", configured: "loaded", configuration_failed: "load failed", launch: "item begins", result: "output is kept", preempt: "slot is taken", release: "slot is given back",
 };
+// Nothing is loaded where the module is in the slot already.
+const RESIDENT = { configure: "slot is given, with its module in it", configured: "ready without a load" };
 
 function entry(kind, data) {
   const first = seen.find((each) => each.data.at_s !== undefined)?.data.at_s ?? 0;
   const where = ["slot", "task", "item", "board", "done"].filter((name) => data[name] !== undefined && data[name] !== "").map((name) => `${name} ${data[name]}`);
   const when = data.at_s !== undefined ? since(data.at_s - first) : data.at_unix_s ? new Date(data.at_unix_s * 1000).toLocaleTimeString() : "-";
-  const what = kind === "wait" ? waitsFor(data.detail) : kind === "state" ? data.state : SAID[kind] || kind.replaceAll("_", " ");
-  return element("li", {}, element("span", { class: "when" }, when), element("span", {}, [what, kind === "wait" ? "" : data.detail, ...where].filter(Boolean).join(", ")));
+  const known = kind === "wait" ? waitsFor(data.detail) : data.detail === "resident" ? RESIDENT[kind] : null;
+  const what = known || (kind === "state" ? data.state : SAID[kind] || kind.replaceAll("_", " "));
+  return element("li", {}, element("span", { class: "when" }, when), element("span", {}, [what, known ? "" : data.detail, ...where].filter(Boolean).join(", ")));
 }
 
 async function fill(id, refresh) {

@@ -35,10 +35,16 @@ function draw(state, market) {
   const pool = Array.isArray(state.boards);
   at("timeline-section").hidden = at("slots-section").hidden = at("usage-section").hidden = pool;
   at("boards-section").hidden = !pool;
-  at("link-slots").textContent = pool ? "Boards" : "Slots";
-  at("kernel-section").hidden = !pool && !state.slots.some((slot) => slot.pool !== "pipeline");
+  const gpu = pool ? [] : state.slots.filter((slot) => slot.pool !== "pipeline");
+  at("kernel-section").hidden = !pool && !gpu.length;
+  at("clusters-section").hidden = at("kernels-section").hidden = at("link-clusters").hidden = !gpu.length;
+  at("link-slots").hidden = at("link-leases").hidden = pool;
+  at("link-pool").hidden = !pool;
   at("link-market").hidden = !market;
-  at("link-leases").hidden = pool;
+  // What a server of this kind, or a key of this kind, has no page for.
+  const absent = [...(pool ? ["slots", "leases"] : ["pool"]), ...(gpu.length ? [] : ["clusters"]), ...(market ? [] : ["market"]), ...(state.operator && !pool ? [] : ["tenants", "audit"])];
+  const { page } = address();
+  at("nothing").classList.toggle("off", page !== "nothing" && !absent.includes(page));
   for (const link of document.querySelectorAll("#pages .operators")) link.hidden = !state.operator || pool;
   if (pool) {
     redraw(at("boards"), boards(state));
@@ -46,6 +52,8 @@ function draw(state, market) {
     at("timeline").replaceChildren(timeline(state, width));
     at("legend").replaceChildren(...legend(state));
     redraw(at("slots"), slots(state));
+    redraw(at("clusters"), clusters(state, gpu, market));
+    redraw(at("kernels"), list(state.jobs.filter((job) => job.kernel), state.operator, "No kernel runs or waits.", "ahead"));
   }
   at("operate-section").hidden = !state.operator;
   at("metrics").hidden = !state.operator;
@@ -134,6 +142,22 @@ function slots(state) {
   ], state.slots, "The board has not answered yet.");
 }
 
+// What is in each slot for kernels, and what its cores cost.
+function clusters(state, gpu, market) {
+  const priced = new Map((market?.clusters || []).map((each) => [each.slot, each]));
+  const mine = new Map((market?.me?.shares || []).map((share) => [share.slot, share]));
+  return table("", [
+    { title: "Slot", of: (slot) => `slot ${slot.slot}` },
+    { title: "State", bare: true, of: stateOf },
+    { title: "Cluster", bare: true, of: (slot) => slot.module || "not loaded yet" },
+    { title: "Since", number: true, of: (slot) => duration(state.now_s - slot.since_s) },
+    { title: "Cores", number: true, of: (slot) => figure(priced.get(slot.slot)?.cores) },
+    { title: "Price of a core", number: true, of: (slot) => figure(priced.get(slot.slot)?.price) },
+    ...(mine.size ? [{ title: "Your cores", number: true, of: (slot) => figure(mine.get(slot.slot)?.pes) }] : []),
+    ...(state.operator ? [{ title: "", of: (slot) => drainButton(slot, changed) }] : []),
+  ], gpu, "");
+}
+
 // Links to jobs, by their numbers.
 function jobLinks(jobs) {
   return jobs.length ? element("span", {}, ...jobs.flatMap((job, place) => [place ? ", " : "", element("a", { href: `#/jobs/${job}` }, String(job))])) : "-";
@@ -170,8 +194,9 @@ function sessions(state) {
   ], state.sessions || [], "No session is open.");
 }
 
+const figure = (value) => (value === null || value === undefined ? "-" : String(Number(Number(value).toPrecision(3))));
+
 function prices(market) {
-  const number = (value) => (value === null || value === undefined ? "-" : String(Number(Number(value).toPrecision(3))));
   const place = (each) => (each.board === undefined ? `slot ${each.slot}` : `${each.board}, slot ${each.slot}`);
   const me = market.me || {}, mine = new Map((me.shares || []).map((share) => [place(share), share]));
   const figures = [["Your weight", me.weight], ["Your parallel fraction F", me.parallel_fraction], ["Speedup promised", me.promised_speedup || null],
@@ -181,11 +206,11 @@ function prices(market) {
       { title: me.boards ? "Board, slot" : "Slot", of: place },
       { title: "Cluster", bare: true, of: (cluster) => cluster.module || "-" },
       { title: "Cores", number: true, of: (cluster) => String(cluster.cores) },
-      { title: "Price of a core", number: true, of: (cluster) => number(cluster.price) },
-      { title: "Your cores", number: true, of: (cluster) => number(mine.get(place(cluster))?.pes) },
-      { title: "Your core-seconds", number: true, of: (cluster) => number(mine.get(place(cluster))?.core_seconds) },
+      { title: "Price of a core", number: true, of: (cluster) => figure(cluster.price) },
+      { title: "Your cores", number: true, of: (cluster) => figure(mine.get(place(cluster))?.pes) },
+      { title: "Your core-seconds", number: true, of: (cluster) => figure(mine.get(place(cluster))?.core_seconds) },
     ], market.clusters, "No cluster is loaded.")),
-    element("dl", { class: "facts" }, ...figures.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, number(value))))),
+    element("dl", { class: "facts" }, ...figures.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, figure(value))))),
   ];
 }
 

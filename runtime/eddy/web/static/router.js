@@ -1,7 +1,7 @@
 // Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
 // Pages by their addresses: which sections are shown, and what the address asks for.
 
-const PAGES = ["jobs", "submit", "slots", "leases", "market", "account", "tenants", "audit"];
+const PAGES = ["jobs", "submit", "slots", "clusters", "pool", "leases", "market", "account", "tenants", "audit"];
 const TITLES = { overview: "Overview", job: "Job", nothing: "No such page" };
 let place = "";
 

@@ -156,6 +156,12 @@ def test_the_command(base: Path, images: Path, tmp_path: Path) -> None:
     assert "is no JSON" in run(app, ["import", str(base), "--images", str(images)]).stderr
 
 
+def test_a_folder_without_the_boards_images_is_named(base: Path, tmp_path: Path) -> None:
+    for command, package in (("import", base), ("export", tmp_path / "out")):
+        done = CliRunner().invoke(app, [command, str(package), "--images", str(tmp_path)])
+        assert (done.exit_code, f"{tmp_path} has no eddy.json" in done.stderr) == (2, True)
+
+
 def test_an_exported_package_brings_the_same_images(base: Path, images: Path, tmp_path: Path) -> None:
     add(base, 0)
     add(base, 1, PAYLOAD[:-64])
