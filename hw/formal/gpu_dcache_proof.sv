@@ -54,9 +54,13 @@ module gpu_dcache_proof
   );
 
   logic [7:0] busy;
-  logic [15:0] used;
   assign busy = dut.u_fills.busy_q;
-  assign used = dut.u_stores.used_q;
+
+  // The store that is followed: the access under way; then in the store buffer, and where; then at memory, by its number.
+  logic under_way_q, inside_q, sent_q, enters;
+  logic [2:0] place_q;
+  logic [7:0] number_q, behind_oldest;
+  assign behind_oldest = number_q - dut.u_stores.u_sent.oldest_q;
 
   logic started_q = 1'b0;
   always_ff @(posedge clk_i) started_q <= 1'b1;
@@ -69,8 +73,13 @@ module gpu_dcache_proof
     NotOfLocalMemory_M : assume (!dut.is_local(line_i));
     // Proved of the store buffer by itself: `gpu_store_buffer_proof`.
     OnePlaceForALine_M :
-    assume (dut.u_stores.io_push || (dut.u_stores.open & (dut.u_stores.open - 16'd1)) == '0);
-    if (wr_done_i) AnswersHaveAskers_M : assume (dut.u_stores.sent_q[dut.u_stores.head_q]);
+    assume (dut.u_stores.io_push || (dut.u_stores.open & (dut.u_stores.open - 8'd1)) == '0);
+    if (inside_q) begin
+      NotEmpty_M : assume (!dut.sb_empty);
+      if (dut.look && dut.line == line_i) IsToldOf_M : assume (sent_q ? dut.u_stores.told : dut.sb_waits);
+      if (sent_q) StaysUntilAnswered_M : assume (behind_oldest < 8'(dut.u_stores.u_sent.next_q - dut.u_stores.u_sent.oldest_q));
+    end
+    if (wr_done_i) AnswersHaveAskers_M : assume (!dut.u_stores.none_sent);
   end
   always_ff @(posedge clk_i) begin
     if (started_q) OneLine_M : assume ($stable(line_i));
@@ -85,9 +94,6 @@ module gpu_dcache_proof
     else if (asks || forgets) asked_q <= asks;
   end
 
-  // The store that is followed: the access under way; then in the store buffer, and where.
-  logic under_way_q, inside_q, enters;
-  logic [3:0] place_q;
   assign enters = under_way_q && dut.serve_store;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -97,9 +103,14 @@ module gpu_dcache_proof
       if (enters) begin
         under_way_q <= 1'b0;
         inside_q <= 1'b1;
+        sent_q <= 1'b0;
         place_q <= dut.u_stores.into;
       end
-      if (inside_q && wr_done_i && dut.u_stores.head_q == place_q) inside_q <= 1'b0;
+      if (inside_q && !sent_q && dut.u_stores.send && dut.u_stores.send_q == place_q) begin
+        sent_q <= 1'b1;
+        number_q <= dut.u_stores.u_sent.next_q;
+      end
+      if (inside_q && sent_q && wr_done_i && dut.u_stores.u_sent.oldest_q == number_q) inside_q <= 1'b0;
       if (dut.take && dut.asks_store && !dut.asks_fence && dut.asks_addr[0][31:LineOffset] == line_i
           && follow_i && !inside_q && (!under_way_q || enters)) begin
         under_way_q <= !enters;
@@ -107,10 +118,11 @@ module gpu_dcache_proof
     end
   end
 
-  logic [7:0] coming, places;
-  logic [15:0] stored;
+  // The line that began last is the one that memory has not been asked for, if there is one.
+  logic [7:0] coming, places, pending;
   for (genvar f = 0; f < 8; f++) begin : gen_fill
     assign coming[f] = busy[f] && dut.u_fills.line_q[f] == line_i;
+    assign pending[f] = dut.u_fills.ask_q && dut.u_fills.tail_q == 3'(f + 1);
 
     // The way a line goes to is its own: its tag is there, and no other line comes to it.
     always_comb begin
@@ -118,9 +130,6 @@ module gpu_dcache_proof
           && dut.u_fills.set_q[f] == '0;
       for (int g = 0; g < f; g++) if (busy[g] && dut.u_fills.way_q[g] == dut.u_fills.way_q[f]) places[f] = 1'b0;
     end
-  end
-  for (genvar e = 0; e < 16; e++) begin : gen_store
-    assign stored[e] = used[e] && dut.u_stores.line_q[e] == line_i;
   end
 
   always_ff @(posedge clk_i) begin
@@ -131,7 +140,11 @@ module gpu_dcache_proof
       assert (asked_q || !((dut.valid0_q[0] && dut.tag0_ram[0] == line_i) || (dut.valid1_q[0] && dut.tag1_ram[0] == line_i)));
       if (dut.serve_load && !dut.local_hit && dut.line == line_i) NoLineFromBefore_A : assert (asked_q);
       if (forgets) ForgottenAtRest_A : assert (busy == '0);
-      NotOnItsWayBeforeItLands_A : assert (coming == '0 || stored == '0);
+      NotAskedForBeforeItLands_A : assert ((coming & ~pending) == '0 || !inside_q);
+      if ((coming & pending) != '0 && inside_q) begin
+        HeldUntilItLands_A :
+        assert (sent_q && dut.sb_held && behind_oldest < 8'(dut.u_stores.u_sent.limit_q - dut.u_stores.u_sent.oldest_q));
+      end
       OneLooks_A : assert (!(dut.valid_q && dut.looks_q));
       NothingAtomic_A :
       assert (!dut.amo && (!dut.u_port.waits_q || (!dut.u_port.waiting_q.amo && dut.u_port.waiting_q.mask)));
@@ -143,7 +156,6 @@ module gpu_dcache_proof
         assert (dut.bank_q[0] == dut.bank_of(dut.addr_q[0][5:2])
                 && dut.place_q.parts[dut.bank_q[0]] == dut.part_of(dut.addr_q[0][5:2]));
       end
-      if (inside_q) InTheBuffer_A : assert (stored[place_q]);
       if (dut.end_fence) FenceAfterStores_A : assert (!under_way_q && !inside_q);
     end
   end

@@ -16,7 +16,8 @@ MISTAKES = (
         "a fence waits for no line", CACHE, "!valid_q && !parked_any && !fills_any && sb_empty", "!valid_q && sb_empty"
     ),
     Mutation("a fence waits for no store", CACHE, "!fills_any && sb_empty && rsp_free", "!fills_any && rsp_free"),
-    Mutation("asked for too early", CACHE, "&& !coming && !sb_conflict && room", "&& !coming && room"),
+    Mutation("asked for too early", CACHE, "&& !coming && !sb_waits && room", "&& !coming && room"),
+    Mutation("asked for before it landed", "gpu_stores_sent.sv", "held_q <= told_o", "held_q <= 1'b0"),
     Mutation("stored while it comes", CACHE, "(sb_ready && !coming &&", "(sb_ready &&"),
     Mutation("two lines come one way", CACHE, "if (taken[way]) way = !way;", ""),
 )
@@ -38,3 +39,10 @@ def test_a_line_from_before_is_found(forgets: str) -> None:
     """A load, its line and a fence take longer than a trace from reset: the claim is no longer inductive."""
     with pytest.raises(ProofFailed, match="HereWasAsked_A"):
         FENCES.prove(Mutation("forgets nothing", CACHE, FORGETS, forgets))
+
+
+@pytest.mark.mutant
+def test_a_line_that_is_held_for_one_answer_is_found() -> None:
+    """Two stores, their answers and a load take longer than a trace from reset, too."""
+    with pytest.raises(ProofFailed, match="HeldUntilItLands_A"):
+        FENCES.prove(Mutation("one answer", "gpu_stores_sent.sv", "(oldest_q == limit_q) held_q", "(done_i) held_q"))

@@ -2,6 +2,7 @@
 ../gpu_core/rtl/gpu_pkg.sv
 rtl/gpu_lines_pkg.sv
 rtl/gpu_icache.sv
+rtl/gpu_stores_sent.sv
 rtl/gpu_store_buffer.sv
 rtl/gpu_dcache_streams.sv
 rtl/gpu_dcache_fills.sv

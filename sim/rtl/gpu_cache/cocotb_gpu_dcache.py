@@ -58,8 +58,8 @@ from dcache_accesses import (
 CYCLES = int(os.environ.get("DCACHE_CYCLES", "15000"))
 READS = 8
 """Lines that may be on their way at once."""
-STORES = 16
-"""Lines that stores wait in."""
+STORES = 7
+"""Lines that stores wait in before they leave."""
 
 
 class Bench:

@@ -40,7 +40,7 @@ def test_instruction_cache(size: int) -> None:
 
 
 MISTAKES = [
-    Mutation("store into a leaving line", "gpu_store_buffer.sv", "if (wr_valid_o) open[send_q] = 1'b0;", ""),
+    Mutation("store into a leaving line", "gpu_store_buffer.sv", "if (leaves_q) open[send_q] = 1'b0;", ""),
     Mutation(
         "fence keeps lines",
         "gpu_dcache.sv",
@@ -67,10 +67,11 @@ MISTAKES = [
     Mutation(
         "bytes of an older line leave", "gpu_store_buffer.sv", "(joins ? strb_ram[into] : '0) |", "strb_ram[into] |"
     ),
-    Mutation("full buffer takes a store", "gpu_store_buffer.sv", "joins || !used_q[tail_q]", "1'b1"),
+    Mutation("full buffer takes a store", "gpu_store_buffer.sv", "joins || waiting_q != '1", "1'b1"),
     Mutation("fence before stores have landed", "gpu_dcache.sv", "&& sb_empty && rsp_free", "&& rsp_free"),
     Mutation("idle before stores have landed", "gpu_dcache.sv", "touched_q == '0 && sb_empty", "touched_q == '0"),
-    Mutation("line read before its stores", "gpu_dcache.sv", "!coming && !sb_conflict && room", "!coming && room"),
+    Mutation("line read before its stores", "gpu_dcache.sv", "!coming && !sb_waits && room", "!coming && room"),
+    Mutation("line read before what was sent landed", "gpu_stores_sent.sv", "held_q <= told_o", "held_q <= 1'b0"),
     Mutation("lines of the last owner", "gpu_dcache.sv", "if (clear_i || end_fence ||", "if (end_fence ||"),
     Mutation("walks of the last owner", "gpu_dcache_streams.sv", "if (!rst_ni || clear_i) begin", "if (!rst_ni) begin"),
     Mutation("a place given twice", "gpu_dcache_fills.sv", "!busy_q[tail_q] && !held_i[tail_q]", "1'b1"),

@@ -9,8 +9,8 @@
 ///
 /// A load that misses is parked until its line has come; others go on meanwhile, and what misses in a line that is on its
 /// way waits for that. The first load from a line asks for the next one too, within its page of 4 KiB: what may be
-/// read is decided by the page. A line is never asked for before every store to it has landed, and a store to a line
-/// waits while that is on its way. A fence waits for all stores to land and for all lines on their way, and then drops
+/// read is decided by the page. Memory is never asked for a line before every store to it has landed, and a store to a line
+/// waits while that is on its way, or is to be asked for. A fence waits for all stores to land and for all lines on their way, and then drops
 /// every line, so that it sees other cores' stores.
 ///
 /// An atomic access waits until no load is parked, and is alone until it has ended (gpu_dcache_amo): it holds the lock of
@@ -101,7 +101,7 @@ module gpu_dcache
   localparam int unsigned SetWidth = (Sets > 1) ? $clog2(Sets) : 1;
   localparam int unsigned AddrTag = LineAddrWidth - $clog2(Sets);
   localparam int unsigned Fills = 8;
-  localparam int unsigned Places = 8;
+  localparam int unsigned Places = 16;
   localparam int unsigned FillWidth = $clog2(Fills);
   localparam int unsigned LaneWidth = (Threads > 1) ? $clog2(Threads) : 1;
   // A word a lane and more: lanes next to each other, or with equal steps between them, mostly meet in none.
@@ -191,7 +191,9 @@ module gpu_dcache
   logic [LaneWidth-1:0] next_lane;
   logic [Banks-1:0][31:0] words, store_data;
   logic [Banks-1:0][3:0] store_strb;
-  logic sb_ready, sb_empty, sb_conflict, sb_error;
+  logic sb_ready, sb_empty, sb_waits, sb_conflict, sb_held, sb_error;
+  // For atomic accesses: what the cycle before said of the line that is still looked at. No other store comes meanwhile.
+  logic known_q, conflict_q;
   logic [31:0] sb_error_addr;
   load_t parked;
   logic parked_ready, parked_full, parked_any;
@@ -314,7 +316,7 @@ module gpu_dcache
       touch = serve_load && !local_hit && fresh && touched_q == '0 && !whole;
       // A miss: the line is on its way, or asked for, or it waits for room. Only stores that have not landed hold it here.
       miss = valid_q && !store_q && !amo && !hit;
-      park = miss && (coming || !sb_conflict);
+      park = miss && (coming || !sb_waits);
     end
   end
 
@@ -327,11 +329,11 @@ module gpu_dcache
     if (look)
 `endif
     begin
-      ask = (miss || (amo_ask && !hit)) && !coming && !sb_conflict && room && taken != 2'b11;
+      ask = (miss || (amo_ask && !hit)) && !coming && !sb_waits && room && taken != 2'b11;
       // Ahead of demand where room is left for that; given up where the line is here, on its way or being written.
       ahead_done = ahead_q && looks_q && !fence_q && !drain_i &&
-                   (hit0 || hit1 || coming || sb_conflict || (room && spare && taken != 2'b11));
-      ask_ahead = ahead_done && !hit0 && !hit1 && !coming && !sb_conflict;
+                   (hit0 || hit1 || coming || sb_waits || (room && spare && taken != 2'b11));
+      ask_ahead = ahead_done && !hit0 && !hit1 && !coming && !sb_waits;
     end
     if (look) begin
       way = valid0_q[set] && (!valid1_q[set] || victim_ram[set]);
@@ -370,10 +372,11 @@ module gpu_dcache
   );
 
   gpu_store_buffer #(.Banks(Banks)) u_stores (
-    .clk_i, .awake_i(awake), .rst_ni,
+    .clk_i, .awake_i(awake), .rst_ni, .clear_i,
     .ready_o(sb_ready), .push_i((serve_store || amo_push) && !local_hit), .parts_i(place_q.parts), .data_i(store_data),
     .strb_i(store_strb), .flush_i(flush_q),
-    .empty_o(sb_empty), .probe_i(look), .probe_line_i(line), .conflict_o(sb_conflict),
+    .empty_o(sb_empty), .probe_i(look), .probe_line_i(line), .waits_o(sb_waits), .conflict_o(sb_conflict),
+    .hold_i(ask || ask_ahead), .held_o(sb_held),
     .wr_valid_o, .wr_ready_i, .wr_line_o, .wr_beats_o, .wr_beat_i, .wr_data_o, .wr_strb_o, .wr_done_i, .wr_error_i,
     .error_o(sb_error), .error_addr_o(sb_error_addr)
   );
@@ -397,7 +400,7 @@ module gpu_dcache
   gpu_dcache_amo #(.Threads(Threads)) u_amo (
     .clk_i, .awake_i(awake), .rst_ni, .take_i(take_amo), .op_i(amo_op), .acquire_i(amo_acquire),
     .release_i(amo_release), .compare_i(amo_compare), .active_o(amo),
-    .local_i(local_hit), .hit_i(hit), .conflict_i(sb_conflict), .coming_i(coming), .stores_empty_i(sb_empty),
+    .local_i(local_hit), .hit_i(hit), .conflict_i(!known_q || conflict_q), .coming_i(coming), .stores_empty_i(sb_empty),
     .fills_any_i(fills_any), .fill_error_i(fill_error), .drop_ready_i(!whole), .drop_o(amo_drop), .ask_o(amo_ask), .flush_o(amo_flush),
     .lock_o, .lock_grant_i,
     .group_i(group), .rest_i(rest != '0), .rest_here_i(rest_here), .data_i(data_q), .read_o(amo_read),
@@ -412,7 +415,7 @@ module gpu_dcache
     .taken_o(taken), .room_o(room), .spare_o(spare), .next_o(next_fill),
     .begin_i(ask || ask_ahead), .begin_way_i(way), .begin_wanted_i(ask), .want_i(miss && coming),
     .held_i(held), .busy_next_o(busy_next), .any_o(fills_any),
-    .rd_valid_o, .rd_ready_i, .rd_line_o, .rd_beat_i, .rd_last_i, .rd_error_i,
+    .hold_ask_i(sb_held), .rd_valid_o, .rd_ready_i, .rd_line_o, .rd_beat_i, .rd_last_i, .rd_error_i,
     .line_o(fill_line), .way_o(fill_way), .beat_o(fill_beat), .whole_o(whole),
     .kept_o(kept), .good_o(good), .error_o(fill_error)
   );
@@ -469,16 +472,18 @@ module gpu_dcache
 
   always_ff @(`EDDY_RISES(clk_i, awake)) begin
     place_q <= place_d;
+    conflict_q <= sb_conflict;
     whole_q <= whole;
     for (int b = 0; b < int'(Banks); b++) wrote_banks_q[b] <= (serve_store || amo_push) && store_strb[b] != '0;
     wrote_set_q <= line[5:0];
     wrote_parts_q <= place_q.parts;
-    flush_q <= drain_i || fence_q || amo_flush || (miss && sb_conflict);
+    flush_q <= drain_i || fence_q || amo_flush || (miss && sb_waits);
   end
 
   always_ff @(`EDDY_RISES(clk_i, awake)) begin
     if (!rst_ni) begin
       valid_q <= 1'b0;
+      known_q <= 1'b0;
       fence_q <= 1'b0;
       ahead_q <= 1'b0;
       looks_q <= 1'b0;
@@ -496,6 +501,7 @@ module gpu_dcache
       end
       if (amo_served) left_q <= left_q & ~amo_lane;
       touched_q <= {touched_q[0], touch};
+      known_q <= amo && !amo_next_row && !amo_push && !amo_finish;
       looks_q <= ahead_q && !ahead_done && (!valid_q || finish) && !parked_ready && !asks;
       if (ahead_done) ahead_q <= 1'b0;
       if (next_take) begin
@@ -538,7 +544,7 @@ module gpu_dcache
   AwakeToAllThatComes_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
     !awake |-> !(take || come_back || end_fence || serve || park || touch || ahead_done || next_valid || amo || rd_beat_i || wr_done_i));
   ClearedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) clear_i |-> idle_o);
-  NotAheadOfStores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) ask || ask_ahead |-> !sb_conflict);
+  NotAheadOfStores_A : assert property (@(posedge clk_i) disable iff (!rst_ni) ask || ask_ahead |-> !sb_waits);
   NoStoreToALineOnItsWay_A : assert property (@(posedge clk_i) disable iff (!rst_ni) serve_store && !local_hit |-> !coming);
   OneComesNext_A : assert property (@(posedge clk_i) disable iff (!rst_ni) !(come_back && take));
   AloneToTheEnd_A : assert property (@(posedge clk_i) disable iff (!rst_ni) amo |-> valid_q && !parked_any);

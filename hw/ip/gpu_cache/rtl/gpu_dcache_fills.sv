@@ -43,6 +43,8 @@ module gpu_dcache_fills
   output logic [Fills-1:0]         busy_next_o,
   output logic                     any_o,
 
+  /// Memory is not asked yet for the line that began last.
+  input  logic                     hold_ask_i,
   // The memory port
   output logic                     rd_valid_o,
   input  logic                     rd_ready_i,
@@ -70,7 +72,7 @@ module gpu_dcache_fills
   logic [SetWidth-1:0] set_q [Fills];
   fill_t head_q, tail_q;
   logic [2:0] beat_q;
-  logic bad_q, ask_q, bad;
+  logic bad_q, ask_q, bad, asked;
 
   always_comb begin
     found = '0;
@@ -86,7 +88,7 @@ module gpu_dcache_fills
   end
 
   assign match_o = found != '0;
-  assign room_o = !busy_q[tail_q] && !held_i[tail_q] && (!ask_q || rd_ready_i) &&
+  assign room_o = !busy_q[tail_q] && !held_i[tail_q] && (!ask_q || asked) &&
                   (Reads >= Fills || $countones(busy_q) < int'(Reads));
   assign spare_o = !busy_q[tail_q + 1'b1] && !held_i[tail_q + 1'b1];
   assign next_o = tail_q;
@@ -97,7 +99,8 @@ module gpu_dcache_fills
     if (whole_o) busy_next_o[head_q] = 1'b0;
   end
 
-  assign rd_valid_o = ask_q;
+  assign rd_valid_o = ask_q && !hold_ask_i;
+  assign asked = rd_valid_o && rd_ready_i;
   assign rd_line_o = line_q[tail_q - 1'b1];
   assign line_o = line_q[head_q];
   assign way_o = way_q[head_q];
@@ -123,7 +126,7 @@ module gpu_dcache_fills
     if (busy_q != '0 || begin_i)
 `endif
     begin
-      if (rd_ready_i) ask_q <= 1'b0;
+      if (asked) ask_q <= 1'b0;
       if (rd_beat_i) begin
         beat_q <= beat_q + 3'd1;
         bad_q <= bad && !rd_last_i;

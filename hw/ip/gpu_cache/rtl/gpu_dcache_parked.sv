@@ -3,8 +3,8 @@
 
 /// Loads that missed and wait beside the cache: for a line on its way, or for room to ask for one.
 ///
-/// What is ready comes back in turns, so that none waits for ever. What is ready is known from the cycle before: that a
-/// fill ends is seen as it ends.
+/// What is ready comes back in turns, so that none waits for ever. What comes back is chosen in the cycle before: that a fill
+/// ends is seen as it ends.
 module gpu_dcache_parked #(
   /// Loads that may wait; a power of two, at least two.
   parameter int unsigned Places = 4,
@@ -38,39 +38,43 @@ module gpu_dcache_parked #(
   localparam int unsigned PlaceWidth = $clog2(Places);
   typedef logic [PlaceWidth-1:0] place_t;
 
-  // Places behind that of the load that came back last.
-  logic [Places-1:0] used_q, wait_q, ready_q, later, behind_q;
+  logic [Places-1:0] used_q, wait_q, able, later;
   logic [Fills-1:0] held_q;
   logic [FillWidth-1:0] fill_q [Places];
   logic [Width-1:0] ram [Places];
-  place_t free, chosen;
+  // The one that comes back; without `ready_q` that which came back last.
+  place_t free, chosen_q, next;
+  logic ready_q;
 
+  // Behind the last one's place, or else from the first on.
   always_comb begin
+    able = '0;
     later = '0;
     free = '0;
-    chosen = '0;
+    next = '0;
     if (used_q != '0) begin
       automatic place_t first, first_later;
       first = '0;
       first_later = '0;
-      later = ready_q & behind_q;
       for (int p = int'(Places) - 1; p >= 0; p--) begin
+        able[p] = used_q[p] && (wait_q[p] ? !busy_next_i[fill_q[p]] : room_i) && !(ready_q && place_t'(p) == chosen_q);
+        later[p] = able[p] && place_t'(p) > chosen_q;
         if (!used_q[p]) free = place_t'(p);
-        if (ready_q[p]) first = place_t'(p);
+        if (able[p]) first = place_t'(p);
         if (later[p]) first_later = place_t'(p);
       end
-      chosen = (later != '0) ? first_later : first;
+      next = (later != '0) ? first_later : first;
     end
   end
 
-  assign ready_o = ready_q != '0;
+  assign ready_o = ready_q;
   assign held_o = held_q;
   always_comb begin
     load_o = 'x;
 `ifndef SYNTHESIS
     if (ready_o)
 `endif
-    load_o = ram[chosen];
+    load_o = ram[chosen_q];
   end
   assign full_o = &used_q;
   assign any_o = used_q != '0;
@@ -83,9 +87,9 @@ module gpu_dcache_parked #(
     if (!rst_ni) begin
       used_q <= '0;
       wait_q <= '0;
-      ready_q <= '0;
+      ready_q <= 1'b0;
+      chosen_q <= '0;
       held_q <= '0;
-      behind_q <= '0;
     end else
 `ifndef SYNTHESIS
     // Else nobody is here or comes: a simulation passes over it. In gates it would only be a condition more.
@@ -95,12 +99,12 @@ module gpu_dcache_parked #(
       held_q <= '0;
       for (int p = 0; p < int'(Places); p++) begin
         if (used_q[p] && wait_q[p]) held_q[fill_q[p]] <= 1'b1;
-        ready_q[p] <= used_q[p] && (wait_q[p] ? !busy_next_i[fill_q[p]] : room_i) && !(take_i && place_t'(p) == chosen);
       end
       if (park_i && wait_i) held_q[fill_i] <= 1'b1;
-      if (take_i) begin
-        used_q[chosen] <= 1'b0;
-        for (int p = 0; p < int'(Places); p++) behind_q[p] <= place_t'(p) > chosen;
+      if (take_i) used_q[chosen_q] <= 1'b0;
+      if (take_i || !ready_q) begin
+        ready_q <= able != '0;
+        if (able != '0) chosen_q <= next;
       end
       if (park_i) begin
         used_q[free] <= 1'b1;
@@ -111,7 +115,7 @@ module gpu_dcache_parked #(
   end
 
 `ifndef SYNTHESIS
-  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) used_q == '0 |-> ready_q == '0 && !take_i);
+  NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni) used_q == '0 |-> !ready_q && !take_i);
   RoomToPark_A : assert property (@(posedge clk_i) disable iff (!rst_ni) park_i |-> !full_o);
   ReadyToTake_A : assert property (@(posedge clk_i) disable iff (!rst_ni) take_i |-> ready_o);
 `endif

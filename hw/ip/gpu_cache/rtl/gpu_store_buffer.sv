@@ -6,9 +6,10 @@
 /// Up to `Gather` lines take stores at once; one more, and the oldest leaves. A line leaves too when the oldest is
 /// `MaxAge` cycles old, or when `flush_i` asks. Stores to the first `IoLines` lines are never gathered and wait for
 /// nothing: console and exit register want every store. Lines leave in the order of their first store and share one AXI
-/// id, so memory sees them in that order. Up to `Lines` are here, those that memory has not answered among them.
+/// id, so memory sees them in that order. Up to `Lines - 1` are here, and up to `Sent` more at memory, unanswered
+/// (gpu_stores_sent).
 ///
-/// Of a line that was taken with `wr_ready_i` the data is read at `wr_beat_i`, until it is answered or the next is taken.
+/// Of a line that was taken with `wr_ready_i` the data is read at `wr_beat_i`, until the next is taken.
 module gpu_store_buffer
   import gpu_pkg::*;
 #(
@@ -16,9 +17,11 @@ module gpu_store_buffer
   parameter int unsigned Banks = 4,
   /// Cycles after which a line is sent even if nothing else happens, so that stores become visible.
   parameter int unsigned MaxAge = 64,
-  /// A power of two.
-  parameter int unsigned Lines = 16,
-  parameter int unsigned Gather = 2,
+  /// Places of lines, one of which is that of the line that leaves; a power of two.
+  parameter int unsigned Lines = 8,
+  parameter int unsigned Gather = 4,
+  /// Lines that memory may not have answered; a power of two.
+  parameter int unsigned Sent = 64,
   /// Lines of I/O at address 0.
   parameter int unsigned IoLines = 4,
   localparam int unsigned Parts = LineBytes / 4 / Banks,
@@ -29,6 +32,8 @@ module gpu_store_buffer
   input  logic                     awake_i,
   /// Synchronous reset, active low: what is inside is lost.
   input  logic                     rst_ni,
+  /// Forget what was answered, for as many cycles as gpu_stores_sent has buckets. Only where nothing is inside.
+  input  logic                     clear_i,
   /// Whether a store to `probe_line_i` would be taken now, and that it is.
   output logic                     ready_o,
   input  logic                     push_i,
@@ -39,10 +44,14 @@ module gpu_store_buffer
   input  logic                     flush_i,
   /// Nothing inside and nothing unanswered.
   output logic                     empty_o,
-  /// A store to `probe_line_i` has not landed; of a push its own line.
+  /// Of `probe_line_i`, which is of a push its own line: a store to it is here; a store to it may not have landed.
   input  logic                     probe_i,
   input  logic [LineAddrWidth-1:0] probe_line_i,
+  output logic                     waits_o,
   output logic                     conflict_o,
+  /// `probe_line_i` is to be read: from the next cycle on, until every store to it has landed. Not where one is here.
+  input  logic                     hold_i,
+  output logic                     held_o,
   output logic                     wr_valid_o,
   input  logic                     wr_ready_i,
   output logic [LineAddrWidth-1:0] wr_line_o,
@@ -62,54 +71,63 @@ module gpu_store_buffer
   localparam int unsigned IndexWidth = $clog2(Lines);
   localparam int unsigned AgeWidth = $clog2(MaxAge + 1);
 
-  if (Lines < 2 || (Lines & (Lines - 1)) != 0 || Gather >= Lines) begin : gen_check_lines
-    $fatal(1, "gpu_store_buffer: Lines must be a power of two and more than Gather");
+  if ((Lines & (Lines - 1)) != 0 || Gather + 2 > Lines) begin : gen_check_lines
+    $fatal(1, "gpu_store_buffer: Lines must be a power of two and two more than Gather at least");
   end
 
   typedef logic [IndexWidth-1:0] index_t;
   typedef logic [LineAddrWidth-1:0] line_t;
 
-  // A ring: answered next (head), sent next, free next (tail).
-  logic [Lines-1:0] used_q, sent_q, io_q, same, open;
+  // A ring: sent next, free next (tail). The place before the one that is sent next is that of the line that leaves.
+  logic [Lines-1:0] used_q, same, open;
   // For comparison; and once more, to be read.
   line_t line_q [Lines];
   line_t line_ram [Lines];
-  logic [Lines-1:0][Beats-1:0] beats_q;
-  index_t head_q, send_q, tail_q, reading_q, into;
+  logic [Beats-1:0] beats_ram [Lines];
+  index_t send_q, tail_q, reading, into;
   logic [AgeWidth-1:0] age_q;
-  logic [IndexWidth:0] waiting_q;
-  logic send, joins, io_push, leaving_q;
+  logic [IndexWidth-1:0] waiting_q;
+  logic [IndexWidth-1:0] left;
+  logic send, joins, io_push, io_q, leaves_q, room, none_sent, told;
+  line_t oldest;
 
   assign io_push = probe_line_i < LineAddrWidth'(IoLines);
   assign send = wr_valid_o && wr_ready_i;
-  assign wr_valid_o = waiting_q != '0 &&
-                      (flush_i || leaving_q || io_q != '0 || age_q == AgeWidth'(MaxAge) || waiting_q > (IndexWidth + 1)'(Gather));
+  assign wr_valid_o = leaves_q;
+  assign left = waiting_q - IndexWidth'(send);
   assign wr_line_o = line_ram[send_q];
-  assign wr_beats_o = beats_q[send_q];
-  assign empty_o = used_q == '0;
+  assign wr_beats_o = beats_ram[send_q];
+  assign reading = send_q - 1'b1;
+  assign empty_o = waiting_q == '0 && none_sent;
   assign error_o = wr_done_i && wr_error_i;
-  assign error_addr_o = {line_ram[head_q], {LineOffset{1'b0}}};
+  assign error_addr_o = {oldest, {LineOffset{1'b0}}};
+
+  gpu_stores_sent #(.Lines(Sent)) u_sent (
+    .clk_i, .awake_i, .rst_ni, .clear_i, .send_i(send), .line_i(wr_line_o), .done_i(wr_done_i), .room_o(room), .empty_o(none_sent),
+    .oldest_o(oldest), .probe_i, .probe_line_i, .told_o(told), .hold_i, .held_o
+  );
 
   always_comb begin
     same = '0;
-    if (probe_i && used_q != '0) begin
+    if (probe_i && waiting_q != '0) begin
       for (int e = 0; e < int'(Lines); e++) same[e] = used_q[e] && gpu_lines_pkg::same(30'(line_q[e]), 30'(probe_line_i));
     end
   end
 
-  assign conflict_o = same != '0;
+  assign waits_o = same != '0;
+  assign conflict_o = waits_o || told;
 
   // Where a store goes. A line in the act of leaving takes no more.
   always_comb begin
-    open = same & ~sent_q;
-    if (wr_valid_o) open[send_q] = 1'b0;
+    open = same;
+    if (leaves_q) open[send_q] = 1'b0;
     joins = open != '0 && !io_push;
     into = '0;
     for (int e = 0; e < int'(Lines); e++) if (open[e]) into = into | index_t'(e);
     if (!joins) into = tail_q;
   end
 
-  assign ready_o = joins || !used_q[tail_q];
+  assign ready_o = joins || waiting_q != '1;
 
   // The stores' bytes, bank by bank, and which of a line's bytes there are.
   localparam int unsigned PlaceWidth = IndexWidth + $clog2(Parts);
@@ -156,7 +174,7 @@ module gpu_store_buffer
     place_t place;
 
     assign place = place_of(into, parts_i[b]);
-    assign words_out[b] = ram[place_of(reading_q, out_part)];
+    assign words_out[b] = ram[place_of(reading, out_part)];
 
     always_ff @(`EDDY_RISES(clk_i, awake_i)) if (push_i) ram[place] <= merged(ram[place], data_i[b], strb_i[b]);
   end
@@ -165,64 +183,52 @@ module gpu_store_buffer
     if (push_i) begin
       if (!joins) line_ram[tail_q] <= probe_line_i;
       strb_ram[into] <= (joins ? strb_ram[into] : '0) | stored;
+      beats_ram[into] <= (joins ? beats_ram[into] : '0) | beats_stored();
     end
   end
 
   // What goes out: a beat of the line that was taken last.
   assign out_part = part_t'(gpu_lines_pkg::part_of({wr_beat_i, 1'b0}, Banks));
-  assign strb_out = strb_ram[reading_q];
+  assign strb_out = strb_ram[reading];
 
   always_comb begin
-    wr_strb_o = '0;
+    automatic logic [63:0] out;
+    wr_strb_o = strb_out[{wr_beat_i, 3'd0}+:8];
+    out = {words_out[BankWidth'(gpu_lines_pkg::bank_of({wr_beat_i, 1'b1}, Banks))],
+           words_out[BankWidth'(gpu_lines_pkg::bank_of({wr_beat_i, 1'b0}, Banks))]};
     wr_data_o = '0;
-    if (sent_q[reading_q]) begin
-      automatic logic [63:0] out;
-      wr_strb_o = strb_out[{wr_beat_i, 3'd0}+:8];
-      out = {words_out[BankWidth'(gpu_lines_pkg::bank_of({wr_beat_i, 1'b1}, Banks))],
-             words_out[BankWidth'(gpu_lines_pkg::bank_of({wr_beat_i, 1'b0}, Banks))]};
-      for (int b = 0; b < 8; b++) if (wr_strb_o[b]) wr_data_o[8*b+:8] = out[8*b+:8];
-    end
+    for (int b = 0; b < 8; b++) if (wr_strb_o[b]) wr_data_o[8*b+:8] = out[8*b+:8];
   end
 
   always_ff @(`EDDY_RISES(clk_i, awake_i)) begin
     if (!rst_ni) begin
       used_q <= '0;
-      sent_q <= '0;
-      io_q <= '0;
-      head_q <= '0;
+      io_q <= 1'b0;
       send_q <= '0;
       tail_q <= '0;
-      reading_q <= '0;
       age_q <= '0;
       waiting_q <= '0;
-      leaving_q <= 1'b0;
+      leaves_q <= 1'b0;
     end else
 `ifndef SYNTHESIS
-    // Else nothing is here or comes: a simulation passes over it. In gates it would only be a condition more.
-    if (used_q != '0 || push_i)
+    // Else nothing waits or comes: a simulation passes over it. In gates it would only be a condition more.
+    if (waiting_q != '0 || push_i || io_q)
 `endif
     begin
-      leaving_q <= wr_valid_o && !wr_ready_i;
+      leaves_q <= left != '0 && ((leaves_q && !wr_ready_i) || (room && (flush_i || io_q || left > IndexWidth'(Gather) ||
+                                                                        (age_q == AgeWidth'(MaxAge) && !send))));
       if (waiting_q != '0 && age_q != AgeWidth'(MaxAge)) age_q <= age_q + 1'b1;
+      if (waiting_q == '0) io_q <= 1'b0;
       if (send) begin
         age_q <= '0;
-        sent_q[send_q] <= 1'b1;
-        io_q[send_q] <= 1'b0;
-        reading_q <= send_q;
+        used_q[send_q] <= 1'b0;
         send_q <= send_q + 1'b1;
       end
-      if (wr_done_i) begin
-        used_q[head_q] <= 1'b0;
-        sent_q[head_q] <= 1'b0;
-        head_q <= head_q + 1'b1;
-      end
-      waiting_q <= waiting_q + (IndexWidth + 1)'(push_i && !joins) - (IndexWidth + 1)'(send);
+      waiting_q <= waiting_q + IndexWidth'(push_i && !joins) - IndexWidth'(send);
       if (push_i) begin
-        for (int e = 0; e < int'(Lines); e++) if (open[e] && !io_push) beats_q[e] <= beats_q[e] | beats_stored();
+        if (io_push) io_q <= 1'b1;
         if (!joins) begin
-          beats_q[tail_q] <= beats_stored();
           used_q[tail_q] <= 1'b1;
-          io_q[tail_q] <= io_push;
           line_q[tail_q] <= probe_line_i;
           tail_q <= tail_q + 1'b1;
         end
@@ -232,8 +238,7 @@ module gpu_store_buffer
 
 `ifndef SYNTHESIS
   NothingMissedAtRest_A : assert property (@(posedge clk_i) disable iff (!rst_ni)
-    used_q == '0 |-> waiting_q == '0 && !leaving_q && !wr_done_i);
-  AnswersHaveAskers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) wr_done_i |-> sent_q[head_q]);
+    waiting_q == '0 |-> used_q == '0 && !leaves_q);
   OnlyWhatFits_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> ready_o && strb_i != '0);
   OneGathers_A : assert property (@(posedge clk_i) disable iff (!rst_ni) push_i && !io_push |-> $onehot0(open));
   LeavesWhole_A : assert property (@(posedge clk_i) disable iff (!rst_ni)

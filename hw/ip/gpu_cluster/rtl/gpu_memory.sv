@@ -122,7 +122,8 @@ module gpu_memory
     .clk_i, .rst_ni, .want_i(wr_valid_i), .done_i(write), .valid_o(write_wanted), .index_o(writer)
   );
 
-  assign write = write_wanted && !aw_valid_q && !w_valid_q;
+  // One as the last beat of another goes.
+  assign write = write_wanted && (!aw_valid_q || aw_ready) && (!w_valid_q || (w_ready && beat_q == end_q));
   assign wr_beat_o = beat_q;
 
   always_comb begin
