@@ -504,6 +504,22 @@ async def a_start_forgets_lines_and_local_memory(dut: Any) -> None:
 
 
 @cocotb.test()
+async def a_start_forgets_walks(dut: Any) -> None:
+    """Who walked through a page before has no say in what is read ahead for the next kernel."""
+    await reset(dut)
+    bench = Bench(dut, 10, 0.0)
+    for number in range(6):
+        await one(bench, Access(LOAD, 2, 1, 8, [WALKED + LINE * number] * THREADS, [0] * THREADS))
+    assert bench.reads > 6, "a walk is learnt"
+    await clear(dut)
+    reads = bench.reads
+    await one(bench, Access(LOAD, 2, 1, 8, [WALKED + PAGE + LINE] * THREADS, [0] * THREADS))
+    for _ in range(40):
+        await bench.step(requests=False)
+    assert bench.reads == reads + 1
+
+
+@cocotb.test()
 async def a_fence_shows_what_the_neighbour_stored(dut: Any) -> None:
     await reset(dut)
     bench = Bench(dut, 5, 0.0)

@@ -53,8 +53,8 @@ module gpu_dcache_streams
   // First its page is looked for, then what that says is looked at; then its lines are asked for.
   logic touch_q, known_q, found_q, asks_q, more_q, followed_q;
   logic [LineAddrWidth-1:0] line_q, known_line_q;
-  index_t read_q, write_q;
-  walk_t asks_walk_q;
+  index_t write_q;
+  walk_t old_q, asks_walk_q;
   logic [PageWidth-1:0] asks_page_q;
 
   logic found, forward;
@@ -93,7 +93,7 @@ module gpu_dcache_streams
     following = 'x;
     followed = 1'b0;
     if (known_q) begin
-      old = walk_q[read_q];
+      old = old_q;
       now = old;
       forward = place > old.last;
       step = forward ? place - old.last : old.last - place;
@@ -159,7 +159,8 @@ module gpu_dcache_streams
       if (touch_q) begin
         known_line_q <= line_q;
         found_q <= found;
-        read_q <= found ? index : last_q;
+        // Nothing is asked for from a touch on, so this stays as it is until the next cycle.
+        old_q <= walk_q[found ? index : last_q];
         write_q <= found ? index : oldest_q;
       end
       if (known_q || next_take_i) walk_q[write_q] <= known_q ? now : asked;
