@@ -342,6 +342,10 @@ def test_log_ins_that_are_not_finished_are_bounded_and_end() -> None:
         flows.take(state, flow.browser)
     verifier = new_verifier()
     code = flows.keep(Granted(RULES.role({"groups": "lab"}), "sign-on: x"), challenge_of(verifier))
+    for _ in range(2 * MAX_KEPT):
+        flows.keep(Unauthorized("no", field="state"), "")
+    assert flows.fetch(code, verifier), "who is refused pushes out nobody's key"
+    code = flows.keep(Granted(RULES.role({"groups": "lab"}), "sign-on: x"), challenge_of(verifier))
     now[0] += CODE_LIFE_S
     with pytest.raises(Unauthorized):
         flows.fetch(code, verifier)

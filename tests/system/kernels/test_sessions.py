@@ -279,6 +279,15 @@ def test_a_batch_for_an_earlier_life_of_the_server_is_not_taken(session: Session
     session.exchange.next += 1
 
 
+def test_a_client_that_waits_is_there(clients: dict[str, Client]) -> None:
+    """Its request is longer than the lease, and all it does."""
+    with clients["grace"].open_session(memory_bytes=1 << 20, lease_s=2.0) as session:
+        batch = pack_frame({"commands": [], "until": 1, "wait_s": 4.0})
+        path = f"/v1/sessions/{session.token}/commands"
+        answer = session._client.transport.request("POST", path, content=batch, headers={"Content-Type": MEDIA_TYPE})
+        assert json.loads(split_frame(answer.content)[0])["state"] == "resident"
+
+
 def test_a_batch_with_a_gap_is_refused_whole(session: Session) -> None:
     session.buffer(16).created.wait()
     number, path = session.exchange.next, f"/v1/sessions/{session.token}/commands"

@@ -121,8 +121,10 @@ class SignOnFlows:
         code = new_verifier()
         with self._lock:
             self._kept[code] = _Kept(outcome, challenge, self._clock() + CODE_LIFE_S)
-            while len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
+            if len(self._kept) > MAX_KEPT:
+                # Anybody can be refused, so refusals push out no key.
+                refused = (each for each, kept in self._kept.items() if isinstance(kept.outcome, EddyError))
+                del self._kept[next(refused, next(iter(self._kept)))]
         return code
 
     def fetch(self, code: str, verifier: str) -> Granted:

@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +43,7 @@ from eddy.gpu.work_items.item_parameter import JOIN_STUB, LOOP_STUB, STUB, TILE_
 from eddy.gpu.work_items.local_placement import local_variables, share_locals
 from eddy.gpu.work_items.loop_plan import LoopPlan
 from eddy.gpu.work_items.meetings import with_meetings
-from eddy.gpu.work_items.tile_module import IN_TILES, is_crowded, tile_module, with_shared_variables
+from eddy.gpu.work_items.tile_module import IN_TILES, defined_variables, is_crowded, tile_module, with_shared_variables
 from eddy.host.files import translate_os_errors
 
 _log = logging.getLogger(__name__)
@@ -247,10 +247,10 @@ class Compiler:
         assembly = with_barriers(drop_saves(with_block_order(generated)), early, meets)
         assembly += switch_code(ways or ((),), meets)
         objects = [assembly]
-        tiles, in_tiles = self._tiles(code, plain, looped.plans, said)
+        variables = defined_variables(assembly, local_variables(plain))
+        tiles, in_tiles = self._tiles(code, plain, looped.plans, variables, said)
         if tiles:
-            objects.append(drop_saves(with_block_order(in_tiles)))
-            objects = [with_shared_variables(text, local_variables(plain)) for text in objects]
+            objects = [with_shared_variables(assembly, variables), drop_saves(with_block_order(in_tiles))]
         elf = self._link([self._step(assembler, text.encode(), said) for text in objects], fpu, said)
         at = symbols(elf)
         known = {name: replace(kernel, stub=at[f"{STUB}{name}"]) for name, kernel in kernels.items()}
@@ -276,12 +276,15 @@ class Compiler:
         return Program(digest, elf, fpu, known, local_bytes(elf), prints, warnings, made_by)
 
     def _tiles(
-        self, code: tuple[str, ...], ir: str, plans: Mapping[str, LoopPlan], said: list[bytes]
+        self, code: tuple[str, ...], ir: str, plans: Mapping[str, LoopPlan], variables: Set[str], said: list[bytes]
     ) -> tuple[dict[str, LoopPlan], str]:
-        """Those kernels that are done in tiles as well, and the assembly of that."""
+        """Those kernels that are done in tiles as well, and the assembly of that; the other object has `variables`."""
         made, assembly = {name: plan for name, plan in plans.items() if plan.in_tiles()}, ""
         while made:
-            assembly = self._generate((*code, *IN_TILES), tile_module(ir, made), said)
+            try:
+                assembly = self._generate((*code, *IN_TILES), tile_module(ir, made, variables), said)
+            except QuotaExceeded:
+                return {}, ""  # without tiles it may be in time
             crowded = [name for name in made if is_crowded(assembly, name)]
             if not crowded:
                 break

@@ -254,7 +254,7 @@ class SessionKeeper:
             lease_s = session.record.options.lease_s
             causes = {
                 "idle": rests,
-                "client-gone": lease_s is not None and now_s - session.heard_s > lease_s,
+                "client-gone": lease_s is not None and not session.waiting and now_s - session.heard_s > lease_s,
                 "tenant-removed": self._store.tenants.is_removed(session.record.tenant),
             }
             cause = next((name for name, is_so in causes.items() if is_so), "")

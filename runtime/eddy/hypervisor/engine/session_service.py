@@ -170,7 +170,12 @@ class SessionService:
             self._keeper.submit(session, batch.commands, known)
             self._worker.wake()
         if batch.wait_s > 0 and goes_on:
-            await self._wait(session, batch, known)
+            session.waiting += 1
+            try:
+                await self._wait(session, batch, known)
+            finally:
+                session.waiting -= 1
+                session.heard_s = time.monotonic()
         session = self._open(session)
         results = tuple(each for each in tuple(session.stream.results) if each[0] > known)
         running = tuple(session.running)

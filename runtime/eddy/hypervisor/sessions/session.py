@@ -125,6 +125,7 @@ class Session:
         streams: Whether the state machine takes its tenant to have work between its launches.
         asked_s: Wall time of its last commands.
         heard_s: Wall time of its last request, which may have brought nothing; set by any thread.
+        waiting: Requests of its client that wait for an end now; changed by one thread.
         cause: Why it ended; "" while it is open.
     """
 
@@ -146,6 +147,7 @@ class Session:
         self.streams = False
         self._others_bytes = others_bytes
         self.asked_s = self.heard_s = time.monotonic()
+        self.waiting = 0
         self._brought = self._carried = self._taken = 0
         """Bytes of writes that came, those of them that were dealt with, and the number of the last command that came:
         the first and the last are counted where a batch is checked, by one thread at a time."""

@@ -94,6 +94,39 @@ def test_each_item_counts() -> None:
     np.testing.assert_array_equal(run(program), np.full((4, 64), 3 * 64 + 64000))
 
 
+CONSTANTS = """constant uint TABLE[4] = {1, 2, 3, 5};
+constant uint spare = 7;
+const constant uint2 pair = (uint2)(11, 13);
+constant sampler_t unused = CLK_FILTER_NEAREST;
+"""
+
+
+def test_constants_of_the_program_are_there_in_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The object with tiles has them for itself; what no kernel reads is no matter either."""
+    text = f"{CONSTANTS}{HEAD} {IDS} t[l] = v; {LOCAL} out[i] = t[l ^ 1] + TABLE[v & 3] + pair.y; }}"
+    other = "kernel void g(global uint *out) { out[0] = TABLE[3] + spare; }"
+    found = run(tiled(f"{text}\n{other}", tmp_path, monkeypatch))
+    swapped = X.reshape(4, -1, 2)[:, :, ::-1].reshape(4, 64)
+    np.testing.assert_array_equal(found, swapped + np.array([1, 2, 3, 5])[X & 3] + 13)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_local_variables_are_one_for_both_ways(count: int) -> None:
+    """However the compiler puts them together: a small one and an array, two arrays."""
+    names = "local uint flag; local uint big[64];" if count == 1 else f"local uint a[64 * {count}], b[64];"
+    big = "big" if count == 1 else "b"
+    use = f"if (l == 0) {'flag' if count == 1 else 'a[0]'} = v; {big}[l] = v;"
+    body = f"{use} {LOCAL} out[i] = {big}[l ^ 1] + {'flag' if count == 1 else 'a[0]'};"
+    program = compiled("".join(f"{HEAD.replace('f(', f'f{k}(')} {IDS} {names} {body} }}\n" for k in range(2)))
+    kernels = [f"f{k}" for k in range(2)]
+    assert all(program.kernel(name).tile_stub for name in kernels)
+    each = 4 * (1 + 64 if count == 1 else 64 * count + 64)
+    assert 2 * each <= program.local_bytes < 2 * each + 64
+    swapped = X.reshape(4, -1, 2)[:, :, ::-1].reshape(4, 64)
+    for name in kernels:
+        np.testing.assert_array_equal(run(program, name), swapped + X[:, :1])
+
+
 def test_items_that_part_in_a_round_are_no_tile() -> None:
     """A word that a branch gave one of them is not that of all."""
     part = f"for (uint k = 0; k < 3; k++) {{ t[l] = v; {LOCAL} if (x & 1) v += t[l ^ 1]; {LOCAL} }} out[i] = v;"
