@@ -260,7 +260,6 @@ def test_what_measures_time_grows_when_memory_pauses_and_follows_from_nothing_gi
     assert measured(usual, paused, other) == set(timed)
 
 
-@pytest.mark.rtl
 class Tried:
     """A kernel whose runs follow from what its scalars are: how long each takes, and what it asks for by then."""
 
@@ -331,6 +330,7 @@ def test_a_kernel_of_so_many_beats_is_given_no_more() -> None:
     assert (run.status, run.values["in_bytes"], run.values["out_bytes"]) == (0, 4000, 4000)
 
 
+@pytest.mark.rtl
 def test_bits_of_registers_start_and_end_a_kernel(tmp_path: Path) -> None:
     kernel = import_kernel(KERNELS / "rtl_gcd", KernelChoices(**GCD, done="0x4.1:clear"))  # type: ignore[arg-type]
     failed = [finding for finding in check_module(written(kernel, tmp_path)) if not finding.passed]
