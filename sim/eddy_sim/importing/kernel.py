@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from eddy_sim.importing.package import ImportedKernel, KernelArgument, describe,
 from eddy_sim.importing.registers import ArgumentType, RegisterBundle, read_bundles, read_types
 from eddy_sim.importing.sources import KernelSources, find_sources
 from eddy_sim.importing.streams import (
+    ROOM_BYTES,
     KernelStream,
     StreamsStuck,
     find_stream_run,
@@ -150,22 +152,66 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
 
 
 def _patiently_tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -> ImportedKernel:
-    """Try a kernel, and again where nothing moved at its streams: it may compute for longer before it sends, or it says
-    neither which bytes count nor when it ends."""
+    """Try a kernel, and again where nothing moved at its streams: it may say neither which bytes count nor when it
+    ends, or compute for longer before it sends. The former is believed of what leaves as little in a longer time."""
     try:
         return _tried(kernel, choices, progress)
     except StreamsStuck as stuck:
-        amended = None if stuck.undone else _amended(kernel, stuck, choices)
-        if amended:
-            progress(amended.notes[-1])
+        run = kernel.run
+        if run is None or stuck.undone:
+            amended = None
+        elif any(_keep(each) in (run.ties or {}).keys() - (choices.ties or {}).keys() for each in stuck.silent):
+            raise  # no beat came whose TKEEP was zero
+        else:
+            amended = _amended(kernel, stuck, choices)
+        patient = None
+        if run and stuck.waits and not choices.stall_cycles and run.stall_cycles < PATIENT_STALL_CYCLES:
+            patient = replace(kernel, run=replace(run, stall_cycles=PATIENT_STALL_CYCLES))
+        if amended and patient:
+            progress(f"it may be that {amended.notes[-1]}")
+            with contextlib.suppress(InvalidRequest):
+                found = _patiently_tried(amended, choices, progress)
+                if _says_as_little(patient, found, stuck, choices, progress):
+                    return found
+        elif amended:
+            progress(f"it may be that {amended.notes[-1]}")
             return _patiently_tried(amended, choices, progress)
-        if not stuck.waits or choices.stall_cycles or kernel.run is None:
+        if run is None or patient is None:
             raise
-        if kernel.run.stall_cycles >= PATIENT_STALL_CYCLES:
-            raise
-        progress(f"nothing moved for {kernel.run.stall_cycles} cycles; trying it with {PATIENT_STALL_CYCLES}")
-        patient = replace(kernel, run=replace(kernel.run, stall_cycles=PATIENT_STALL_CYCLES))
+        progress(f"nothing moved for {run.stall_cycles} cycles; trying it with {PATIENT_STALL_CYCLES}")
         return _patiently_tried(patient, choices, progress)
+
+
+def _says_as_little(
+    patient: ImportedKernel, found: ImportedKernel, stuck: StreamsStuck, choices: KernelChoices, progress: Progress
+) -> bool:
+    """Whether a kernel, in the run that was found of it as it was amended, leaves no more of itself in a longer time:
+    no byte of streams that were silent, and the same of those that its length ends."""
+    sizes = {each.name: each.value for each in found.arguments if not each.pointer and not each.output}
+    rooms = {each.bytes_name: sizes[each.bytes_name] for each in found.streams if each.outward}
+    values = {**sizes, **{name: max(ROOM_BYTES, 4 * size) for name, size in rooms.items()}, **(choices.values or {})}
+    known = {each.name: each.pointer for each in found.arguments}
+    arguments = tuple(replace(each, pointer=known[each.name]) for each in patient.arguments)
+    progress(f"looking whether it is only slow: the same with {PATIENT_STALL_CYCLES} cycles without a move")
+    try:
+        _tried(replace(patient, arguments=arguments), replace(choices, values=values), progress)
+    except StreamsStuck as late:
+        by_length = {
+            each.name: rooms[each.bytes_name] for each in found.streams if each.ends == "length" and each.outward
+        }
+        silent, endless = ({each.name for each in streams} for streams in (late.silent, late.endless))
+        return {each.name for each in stuck.silent} <= silent and all(
+            each.name in endless and late.lengths[each.name] == by_length[each.name]
+            for each in stuck.endless
+            if each.name in by_length
+        )
+    return False
+
+
+def _keep(stream: KernelStream) -> str:
+    """What a stream's TKEEP is called; "" where it has none."""
+    port = stream.interface.ports.get("tkeep")
+    return port.name if port else ""
 
 
 def _amended(kernel: ImportedKernel, stuck: StreamsStuck, choices: KernelChoices) -> ImportedKernel | None:
@@ -174,8 +220,7 @@ def _amended(kernel: ImportedKernel, stuck: StreamsStuck, choices: KernelChoices
     run = kernel.run
     assert run is not None
     ties, notes = dict(run.ties or {}), []
-    keeps = [stream.interface.ports["tkeep"].name for stream in stuck.silent if "tkeep" in stream.interface.ports]
-    for name in (name for name in keeps if name not in ties):
+    for name in (name for name in map(_keep, stuck.silent) if name and name not in ties):
         ties[name] = "all"
         notes.append(f"{name} stayed zero in its trial: every byte of every beat counts (--tie {name}=all)")
     if notes:
