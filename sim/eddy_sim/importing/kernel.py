@@ -154,56 +154,70 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
 def _patiently_tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -> ImportedKernel:
     """Try a kernel, and again where nothing moved at its streams: it may say neither which bytes count nor when it
     ends, or compute for longer before it sends. The former is believed of what leaves as little in a longer time."""
+    run, patient = kernel.run, None
+    if run and kernel.streams and not choices.stall_cycles and run.stall_cycles < PATIENT_STALL_CYCLES:
+        patient = replace(kernel, run=replace(run, stall_cycles=PATIENT_STALL_CYCLES))
     try:
-        return _tried(kernel, choices, progress)
+        found = _tried(kernel, choices, progress)
+        untold = {*_lengths_by_stall(found, choices)}
+        if patient is None or not untold or _says_as_little(patient, found, set(), untold, choices, progress):
+            return found
     except StreamsStuck as stuck:
-        run = kernel.run
-        if run is None or stuck.undone:
-            amended = None
-        elif any(_keep(each) in (run.ties or {}).keys() - (choices.ties or {}).keys() for each in stuck.silent):
+        added = (run.ties or {}).keys() - (choices.ties or {}).keys() if run else set()
+        if any(_keep(each) in added for each in stuck.silent):
             raise  # no beat came whose TKEEP was zero
-        else:
-            amended = _amended(kernel, stuck, choices)
-        patient = None
-        if run and stuck.waits and not choices.stall_cycles and run.stall_cycles < PATIENT_STALL_CYCLES:
-            patient = replace(kernel, run=replace(run, stall_cycles=PATIENT_STALL_CYCLES))
-        if amended and patient:
+        amended = None if stuck.undone else _amended(kernel, stuck, choices)
+        patient = patient if stuck.waits else None
+        if amended:
             progress(f"it may be that {amended.notes[-1]}")
+        if amended and patient:
+            silent, endless = ({each.name for each in streams} for streams in (stuck.silent, stuck.endless))
             with contextlib.suppress(InvalidRequest):
                 found = _patiently_tried(amended, choices, progress)
-                if _says_as_little(patient, found, stuck, choices, progress):
+                if _says_as_little(patient, found, silent, endless, choices, progress):
                     return found
         elif amended:
-            progress(f"it may be that {amended.notes[-1]}")
             return _patiently_tried(amended, choices, progress)
-        if run is None or patient is None:
+        if patient is None:
             raise
-        progress(f"nothing moved for {run.stall_cycles} cycles; trying it with {PATIENT_STALL_CYCLES}")
-        return _patiently_tried(patient, choices, progress)
+    progress(f"it may be slow; trying it with {PATIENT_STALL_CYCLES} cycles without a move")
+    return _patiently_tried(patient, choices, progress)
+
+
+def _lengths_by_stall(found: ImportedKernel, choices: KernelChoices) -> Iterator[str]:
+    """Streams without TLAST, or of which it is passed over, that were taken to have ended when nothing moved."""
+    sizes = {each.name: each.value for each in found.arguments}
+    sent = sum(sizes[each.bytes_name] for each in found.streams if not each.outward)
+    for each in found.streams:
+        own = each.outward and ("tlast" not in each.interface.ports or each.name in (choices.ends or {}))
+        said = each.bytes_name in (choices.values or {})
+        # What fills its room ended by that.
+        if own and each.ends == "length" and not said and sizes[each.bytes_name] < max(ROOM_BYTES, 4 * sent):
+            yield each.name
 
 
 def _says_as_little(
-    patient: ImportedKernel, found: ImportedKernel, stuck: StreamsStuck, choices: KernelChoices, progress: Progress
+    patient: ImportedKernel,
+    found: ImportedKernel,
+    silent: set[str],
+    endless: set[str],
+    choices: KernelChoices,
+    progress: Progress,
 ) -> bool:
-    """Whether a kernel, in the run that was found of it as it was amended, leaves no more of itself in a longer time:
-    no byte of streams that were silent, and the same of those that its length ends."""
+    """Whether a kernel, in the run that was found of it, leaves no more in a longer time: no byte of streams that were
+    silent, and as much of those that were endless and that their length ends now."""
     sizes = {each.name: each.value for each in found.arguments if not each.pointer and not each.output}
-    rooms = {each.bytes_name: sizes[each.bytes_name] for each in found.streams if each.outward}
-    values = {**sizes, **{name: max(ROOM_BYTES, 4 * size) for name, size in rooms.items()}, **(choices.values or {})}
+    lengths = {each.name: sizes[each.bytes_name] for each in found.streams if each.outward and each.ends == "length"}
+    rooms = {each.bytes_name: max(ROOM_BYTES, 4 * sizes[each.bytes_name]) for each in found.streams if each.outward}
     known = {each.name: each.pointer for each in found.arguments}
-    arguments = tuple(replace(each, pointer=known[each.name]) for each in patient.arguments)
+    same = replace(patient, arguments=tuple(replace(each, pointer=known[each.name]) for each in patient.arguments))
     progress(f"looking whether it is only slow: the same with {PATIENT_STALL_CYCLES} cycles without a move")
     try:
-        _tried(replace(patient, arguments=arguments), replace(choices, values=values), progress)
+        _tried(same, replace(choices, values={**sizes, **rooms, **(choices.values or {})}), progress)
     except StreamsStuck as late:
-        by_length = {
-            each.name: rooms[each.bytes_name] for each in found.streams if each.ends == "length" and each.outward
-        }
-        silent, endless = ({each.name for each in streams} for streams in (late.silent, late.endless))
-        return {each.name for each in stuck.silent} <= silent and all(
-            each.name in endless and late.lengths[each.name] == by_length[each.name]
-            for each in stuck.endless
-            if each.name in by_length
+        again = {each.name: late.lengths[each.name] for each in late.endless}
+        return silent <= {each.name for each in late.silent} and all(
+            again.get(name) == lengths[name] for name in endless & lengths.keys()
         )
     return False
 

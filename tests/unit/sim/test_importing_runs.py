@@ -466,18 +466,22 @@ endmodule
 
 
 @pytest.mark.rtl
-@pytest.mark.parametrize(("early", "came"), [(0, 2), (1, 6)])
+@pytest.mark.parametrize(("early", "ends", "came"), [(0, "tlast", 2), (1, "tlast", 6), (1, "length", 8)])
 def test_what_is_only_slow_says_itself_what_counts_and_when_it_ends(
-    early: int, came: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    early: int, ends: str, came: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It computes for longer than a stall before its first beat, or between two: then comes what it says."""
+    """It computes for longer than a stall before its first beat, or between two: then comes what it says, or more."""
     monkeypatch.setattr("eddy_sim.importing.streams.MOST_FED_BYTES", 2048)
     shorter_stalls(monkeypatch)
-    (tmp_path / "slow.v").write_text(SLOW.replace("EARLY", str(early)))
+    text = SLOW.replace("EARLY", str(early))
+    if ends == "length":
+        text = text.replace("    assign out_r_TLAST = step == 3;\n", "").replace(", output out_r_TLAST", "")
+        text = text.replace("4'b0011", "4'b1111")
+    (tmp_path / "slow.v").write_text(text)
     kernel = import_kernel(tmp_path, KernelChoices())
     assert kernel.run
-    assert (kernel.run.ties, kernel.run.stall_cycles) == ({}, 8000)
-    assert ([stream.ends for stream in kernel.streams], kernel.notes) == (["tlast", "tlast"], [])
+    assert (kernel.run.ties, kernel.run.stall_cycles, kernel.notes) == ({}, 8000, [])
+    assert [stream.ends for stream in kernel.streams if stream.outward] == [ends]
     assert {each.name: each.value for each in kernel.arguments}["out_bytes"] == -(-came // 4) * 4
 
 
