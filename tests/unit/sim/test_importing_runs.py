@@ -432,7 +432,7 @@ def test_a_stream_that_says_neither_what_counts_nor_its_end_is_taken_whole(
     # Beats of which TKEEP says a part are thrown away where none of them is the last, and not taken whole.
     (tmp_path / "silent.v").write_text(SILENT.replace("TKEEP = 0", "TKEEP = 3"))
     with pytest.raises(InvalidRequest, match=r"ragged .*Bytes that came: out 0"):
-        import_kernel(tmp_path, KernelChoices())
+        import_kernel(tmp_path, KernelChoices(stall_cycles=500))
 
 
 def shorter_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
