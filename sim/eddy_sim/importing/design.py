@@ -27,7 +27,7 @@ from pyslang.ast import (
 from pyslang.driver import Driver
 
 from eddy_sim.importing.sources import KernelSources
-from eddy_sim.tools.filelist import VERILOG
+from eddy_sim.tools.filelist import VERILOG, source_files
 from eddy_sim.tools.reaching import find_reaching, reaching_error
 
 _INCLUDE = re.compile(r'`include\s+"([^"]+)"')
@@ -38,7 +38,9 @@ _OFF = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _CONDITION = re.compile(
-    r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\\\S+|`(?P<word>ifn?def|elsif|else|endif)\b(?:\s+(?P<name>\w+))?',
+    # What a macro holds, over all of its lines, is no condition of the text around it.
+    r'`define\b(?:\\\n|"(?:\\.|[^"\\\n])*"|//(?:\\(?!\n)|[^\\\n])*|/\*.*?\*/|[^\n])*'
+    r'|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|\\\S+|`(?P<word>ifn?def|elsif|else|endif)\b(?:\s+(?P<name>\w+))?',
     re.DOTALL,
 )
 FORMAL = "FORMAL"
@@ -47,6 +49,7 @@ _SEVERITY = re.compile(r"\$(error|warning|info)\b")
 """Tasks of SystemVerilog that Verilog sources call all the same."""
 _UNDEFINED = "unknown macro or compiler directive"
 """How slang says that nothing before a source defined what it uses."""
+_DEFINES, _USES = re.compile(r"`(?:define|undef)\s+(\w+)"), re.compile(r"`(?:(?:ifn?def|elsif)\s+)?(\w+)")
 _DATA_NAME = re.compile(r'"([^"\s]+)"')
 _PLAIN_NAME, _PLAIN_FILE = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*"), re.compile(r"\w[\w.+$-]*")
 _AXI = re.compile(r"(aw|ar)(_bits_|_payload_|_|_aw|_ar)?(addr|valid)(_[io])?$|tvalid$", re.IGNORECASE)
@@ -104,16 +107,29 @@ def read_design(
             parameter.
     """
     try:
-        compilation = _compile(sources, top, parameters)
-    except _Unreadable as unreadable:
-        if _UNDEFINED in unreadable.message and not sources.one_unit:
-            with contextlib.suppress(_Unreadable):
-                return read_design(_in_one_unit(sources, unreadable), top, parameters)
+        return _elaborated(sources, top, parameters)
+    except _Unreadable as failed:
+        unreadable = failed
+    whole = None
+    if _UNDEFINED in unreadable.message and not sources.one_unit:
+        with contextlib.suppress(_Unreadable):
+            whole = read_design(_in_one_unit(sources, unreadable), top, parameters)
+    if whole is None:
         return _without(sources, unreadable, top, parameters)
-    root = compilation.getRoot()
-    tops = [instance for instance in root.topInstances if instance.isModule]
+    if not unreadable.files & {*whole.files}:
+        # Where the kernel does not need what reads others' macros, none of these counts for the kernel either.
+        with contextlib.suppress(InvalidRequest):
+            own = _without(sources, unreadable, top, parameters)
+            if own.top == whole.top:
+                return own
+    return whole
+
+
+def _elaborated(sources: KernelSources, top: str | None, parameters: Mapping[str, int]) -> KernelDesign:
+    """The design of sources that can all be read."""
+    compilation = _compile(sources, top, parameters)
     files, packages = _places(compilation)
-    chosen = _choose(tops, top, sources, files)
+    chosen = _choose(_modules(compilation), top, sources, files)
     blocks, missing = _parts(chosen)
     _check_parameters(chosen, parameters)
     needed = {files[name] for name in blocks if name in files}
@@ -121,26 +137,106 @@ def read_design(
         *(path for path in packages if path not in needed),
         *(path for path in sources.verilog if path in needed),
     ]
+    if sources.one_unit:
+        ordered = _with_definers(ordered, sources)
     _check_names(chosen, ordered)
     texts = [synthesised_text(path) for path in ordered]
     headers = _included(texts, sources)
     texts += [synthesised_text(path) for path in headers]
-    _refuse_reaching(dict(zip((*ordered, *headers), texts, strict=True)))
-    data = _data(sources, dict(zip((*ordered, *headers), texts, strict=True)))
+    copied = dict(zip((*ordered, *headers), texts, strict=True))
+    _refuse_reaching(copied)
+    data = _data(sources, copied)
     _check_files((*headers, *data))
-    return KernelDesign(
+    design = KernelDesign(
         chosen.definition.name,
-        tuple(
-            TopPort(port.name, port.direction == ArgumentDirection.Out, int(port.type.bitWidth), port.type.isSigned)
-            for port in chosen.body.portList
-            if isinstance(port, PortSymbol)
-        ),
+        _top_ports(chosen),
         tuple(ordered),
         headers,
         data,
         tuple(sorted(missing.items())),
         tuple(sorted(blocks)),
         parameters=tuple(parameters.items()),
+    )
+    _check_alone(design, sources, copied)
+    return design
+
+
+def _modules(compilation: Compilation) -> list[InstanceSymbol]:
+    return [instance for instance in compilation.getRoot().topInstances if instance.isModule]
+
+
+def _top_ports(top: InstanceSymbol) -> tuple[TopPort, ...]:
+    return tuple(
+        TopPort(port.name, port.direction == ArgumentDirection.Out, int(port.type.bitWidth), port.type.isSigned)
+        for port in top.body.portList
+        if isinstance(port, PortSymbol)
+    )
+
+
+def _with_definers(files: Sequence[Path], sources: KernelSources) -> list[Path]:
+    """Files of one unit, each behind those that were read before it and define what it, or what it includes, uses.
+
+    What a header defines that a file includes itself is its own.
+    """
+    texts = {path: synthesised_text(path) for path in (*sources.headers, *sources.verilog)}
+    within = {path: {path, *_included([text], sources)} for path, text in texts.items()}
+    defines = {path: set(_DEFINES.findall(text)) for path, text in texts.items()}
+    uses = {path: set(_USES.findall(text)) for path, text in texts.items()}
+    places = {path: place for place, path in enumerate(sources.verilog)}
+    found: dict[Path, None] = {}
+    for path in files:
+        before = sources.verilog[: places.get(path, 0)]
+        used, took = set().union(*(uses[each] for each in within[path])), -1
+        own: set[Path] = set()
+        while len(own) > took:
+            took = len(own)
+            for other in before:
+                if other not in own and used & set().union(*(defines[each] for each in within[other] - within[path])):
+                    own.add(other)
+                    used |= set().union(*(uses[each] for each in within[other]))
+        found |= dict.fromkeys(each for each in before if each in own)
+        found[path] = None
+    return list(found)
+
+
+def _check_alone(design: KernelDesign, sources: KernelSources, copied: Mapping[Path, str]) -> None:
+    """Read what is copied of a kernel as its model is built of it: alone, and as one unit.
+
+    Raises:
+        InvalidRequest: It is not what was read among all sources.
+    """
+    if len({path.name for path in copied}) < len(copied):
+        return  # such are not copied: it is refused where they would be
+    with tempfile.TemporaryDirectory(prefix="import-") as made:
+        folder = Path(made).resolve()
+        for path, text in copied.items():
+            (folder / path.name).write_text(text, encoding="utf-8")
+        verilog = tuple(folder / path.name for path in source_files(design.files))
+        headers = tuple(folder / path.name for path in design.headers)
+        alone = replace(sources, verilog=verilog, headers=headers, one_unit=True)
+        try:
+            try:
+                compilation = _compile(alone, design.top, dict(design.parameters))
+            except _Unreadable:
+                if sources.one_unit:
+                    raise
+                # What a file says of nets, say, may be in the way of the next.
+                compilation = _compile(replace(alone, one_unit=False), design.top, dict(design.parameters))
+        except _Unreadable as unreadable:
+            said = re.sub(r"^\S*/(?=[^/\s]+:\d+:)", "", unreadable.message, flags=re.MULTILINE)
+            message = f"without sources that {design.top} does not need, {said}"
+            raise InvalidRequest(message, field="source") from unreadable
+        (top,) = (each for each in _modules(compilation) if each.definition.name == design.top)
+        ports, (blocks, missing) = _top_ports(top), _parts(top)
+    if (ports, blocks, missing) == (design.ports, {*design.blocks}, dict(design.missing)):
+        return
+    differ = [f"{port.name} of {port.width} bits" for port in design.ports if port not in ports]
+    differ += sorted({*design.blocks, *dict(design.missing)} ^ {*blocks, *missing})
+    raise InvalidRequest(
+        f"{design.top} has other ports or blocks where its own sources are read alone and as one, as its model is"
+        f" built: {', '.join(differ[:4]) or 'not as many'} differ. A macro of one source decides what is in another:"
+        " name a folder that holds the kernel's sources alone, or rename the macro",
+        field="source",
     )
 
 

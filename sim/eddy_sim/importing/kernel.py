@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from eddy_sim.importing.package import ImportedKernel, KernelArgument, describe,
 from eddy_sim.importing.registers import ArgumentType, RegisterBundle, read_bundles, read_types
 from eddy_sim.importing.sources import KernelSources, find_sources
 from eddy_sim.importing.streams import (
+    ROOM_BYTES,
     KernelStream,
     StreamsStuck,
     find_stream_run,
@@ -150,22 +152,80 @@ def import_kernel(given: Path, choices: KernelChoices, progress: Progress = igno
 
 
 def _patiently_tried(kernel: ImportedKernel, choices: KernelChoices, progress: Progress) -> ImportedKernel:
-    """Try a kernel, and again where nothing moved at its streams: it may compute for longer before it sends, or it says
-    neither which bytes count nor when it ends."""
+    """Try a kernel, and again where nothing moved at its streams: it may say neither which bytes count nor when it
+    ends, or compute for longer before it sends. The former is believed of what leaves as little in a longer time."""
+    run, patient = kernel.run, None
+    if run and kernel.streams and not choices.stall_cycles and run.stall_cycles < PATIENT_STALL_CYCLES:
+        patient = replace(kernel, run=replace(run, stall_cycles=PATIENT_STALL_CYCLES))
     try:
-        return _tried(kernel, choices, progress)
+        found = _tried(kernel, choices, progress)
+        untold = {*_lengths_by_stall(found, choices)}
+        if patient is None or not untold or _says_as_little(patient, found, set(), untold, choices, progress):
+            return found
     except StreamsStuck as stuck:
+        added = (run.ties or {}).keys() - (choices.ties or {}).keys() if run else set()
+        if any(_keep(each) in added for each in stuck.silent):
+            raise  # no beat came whose TKEEP was zero
         amended = None if stuck.undone else _amended(kernel, stuck, choices)
+        patient = patient if stuck.waits else None
         if amended:
-            progress(amended.notes[-1])
+            progress(f"it may be that {amended.notes[-1]}")
+        if amended and patient:
+            silent, endless = ({each.name for each in streams} for streams in (stuck.silent, stuck.endless))
+            with contextlib.suppress(InvalidRequest):
+                found = _patiently_tried(amended, choices, progress)
+                if _says_as_little(patient, found, silent, endless, choices, progress):
+                    return found
+        elif amended:
             return _patiently_tried(amended, choices, progress)
-        if not stuck.waits or choices.stall_cycles or kernel.run is None:
+        if patient is None:
             raise
-        if kernel.run.stall_cycles >= PATIENT_STALL_CYCLES:
-            raise
-        progress(f"nothing moved for {kernel.run.stall_cycles} cycles; trying it with {PATIENT_STALL_CYCLES}")
-        patient = replace(kernel, run=replace(kernel.run, stall_cycles=PATIENT_STALL_CYCLES))
-        return _patiently_tried(patient, choices, progress)
+    progress(f"it may be slow; trying it with {PATIENT_STALL_CYCLES} cycles without a move")
+    return _patiently_tried(patient, choices, progress)
+
+
+def _lengths_by_stall(found: ImportedKernel, choices: KernelChoices) -> Iterator[str]:
+    """Streams without TLAST, or of which it is passed over, that were taken to have ended when nothing moved."""
+    sizes = {each.name: each.value for each in found.arguments}
+    sent = sum(sizes[each.bytes_name] for each in found.streams if not each.outward)
+    for each in found.streams:
+        own = each.outward and ("tlast" not in each.interface.ports or each.name in (choices.ends or {}))
+        said = each.bytes_name in (choices.values or {})
+        # What fills its room ended by that.
+        if own and each.ends == "length" and not said and sizes[each.bytes_name] < max(ROOM_BYTES, 4 * sent):
+            yield each.name
+
+
+def _says_as_little(
+    patient: ImportedKernel,
+    found: ImportedKernel,
+    silent: set[str],
+    endless: set[str],
+    choices: KernelChoices,
+    progress: Progress,
+) -> bool:
+    """Whether a kernel, in the run that was found of it, leaves no more in a longer time: no byte of streams that were
+    silent, and as much of those that were endless and that their length ends now."""
+    sizes = {each.name: each.value for each in found.arguments if not each.pointer and not each.output}
+    lengths = {each.name: sizes[each.bytes_name] for each in found.streams if each.outward and each.ends == "length"}
+    rooms = {each.bytes_name: max(ROOM_BYTES, 4 * sizes[each.bytes_name]) for each in found.streams if each.outward}
+    known = {each.name: each.pointer for each in found.arguments}
+    same = replace(patient, arguments=tuple(replace(each, pointer=known[each.name]) for each in patient.arguments))
+    progress(f"looking whether it is only slow: the same with {PATIENT_STALL_CYCLES} cycles without a move")
+    try:
+        _tried(same, replace(choices, values={**sizes, **rooms, **(choices.values or {})}), progress)
+    except StreamsStuck as late:
+        again = {each.name: late.lengths[each.name] for each in late.endless}
+        return silent <= {each.name for each in late.silent} and all(
+            again.get(name) == lengths[name] for name in endless & lengths.keys()
+        )
+    return False
+
+
+def _keep(stream: KernelStream) -> str:
+    """What a stream's TKEEP is called; "" where it has none."""
+    port = stream.interface.ports.get("tkeep")
+    return port.name if port else ""
 
 
 def _amended(kernel: ImportedKernel, stuck: StreamsStuck, choices: KernelChoices) -> ImportedKernel | None:
@@ -174,8 +234,7 @@ def _amended(kernel: ImportedKernel, stuck: StreamsStuck, choices: KernelChoices
     run = kernel.run
     assert run is not None
     ties, notes = dict(run.ties or {}), []
-    keeps = [stream.interface.ports["tkeep"].name for stream in stuck.silent if "tkeep" in stream.interface.ports]
-    for name in (name for name in keeps if name not in ties):
+    for name in (name for name in map(_keep, stuck.silent) if name and name not in ties):
         ties[name] = "all"
         notes.append(f"{name} stayed zero in its trial: every byte of every beat counts (--tie {name}=all)")
     if notes:

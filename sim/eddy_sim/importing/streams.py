@@ -27,6 +27,7 @@ PREFETCHED_BEATS = 3
 """How many beats a kernel may take without use for them: what a register slice at its port holds, and one."""
 UNTAKEN, UNENDED = 1 << kernel_run.STATUS_UNTAKEN.low, 1 << kernel_run.STATUS_UNENDED.low
 UNDONE = 1 << kernel_run.STATUS_UNDONE.low
+THROWN = 1 << kernel_run.STATUS_OVERLONG.low | 1 << kernel_run.STATUS_RAGGED.low
 ENDS = ("tlast", "length")
 """What ends a stream from a kernel."""
 _SIDEBANDS = ("tid", "tdest", "tuser")
@@ -152,18 +153,21 @@ class StreamsStuck(InvalidRequest):
     Attributes:
         waits: Whether nothing moved any more; else it went on, and amiss.
         undone: Whether the kernel was not done, of one that says so.
-        silent: Streams from it that did not end, or did, without a byte.
+        silent: Streams from it that did not end, or did, without a byte; none where beats were thrown away.
         endless: Those that did not end and sent bytes.
+        lengths: How many bytes came of each.
     """
 
     def __init__(self, message: str, run: TrialRun, streams: Sequence[KernelStream], field: str = "set") -> None:
         super().__init__(message, field=field)
         self.waits = bool(run.status & (UNTAKEN | UNENDED | UNDONE))
         self.undone = bool(run.status & UNDONE)
+        self.lengths = {each.name: run.results[each.length_name] for each in streams if each.outward}
         about = run.status >> kernel_run.STATUS_STREAMS.low if run.status & UNENDED else 0
         left = [each for each in streams if each.outward and (about >> each.number & 1 or not run.status)]
-        self.silent = tuple(each for each in left if not run.results[each.length_name])
-        self.endless = tuple(each for each in left if run.results[each.length_name] and run.status)
+        thrown = run.status & THROWN
+        self.silent = tuple(each for each in left if not self.lengths[each.name] and not thrown)
+        self.endless = tuple(each for each in left if self.lengths[each.name] and run.status)
 
 
 # The trial ------------------------------------------------------------------------------------------------------------

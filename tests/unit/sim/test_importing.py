@@ -308,6 +308,52 @@ def test_what_one_source_defines_holds_for_others_as_in_the_model(tmp_path: Path
     assert "part.v:2" in refusal(tmp_path)
 
 
+def wide(folder: Path, body: str = "") -> Path:
+    """A kernel of 32 bits, where nobody says another width before."""
+    ports = "input [`W-1:0] in_tdata, input in_tvalid, output in_tready"
+    text = f"`ifndef W\n`define W 32\n`endif\nmodule k (input ap_clk, {ports});\n{body}\nendmodule\n"
+    (folder / "k.v").write_text(text)
+    return folder
+
+
+def width_and_files(folder: Path) -> tuple[int, list[str]]:
+    design = read_design(find_sources(folder))
+    return next(port.width for port in design.ports if port.name == "in_tdata"), [path.name for path in design.files]
+
+
+def test_what_is_read_of_macros_is_what_is_packaged(tmp_path: Path) -> None:
+    """What others define counts where the kernel needs it, and is packaged then, in the order that was read."""
+    wide(tmp_path)
+    (tmp_path / "defs.v").write_text("`define DEPTH 4\n`define W `WIDTH\n")
+    (tmp_path / "a_first.v").write_text("`define WIDTH 64\n")
+    (tmp_path / "spare.v").write_text("module spare (output [`DEPTH-1:0] q);\nendmodule\n")
+    assert width_and_files(tmp_path) == (32, ["k.v"])
+    assert [path.name for path in read_design(find_sources(tmp_path)).unread] == ["spare.v"]
+    wide(tmp_path, "wire [`DEPTH-1:0] q;")
+    assert width_and_files(tmp_path) == (64, ["defs.v", "a_first.v", "k.v"])
+    # What a header of its own defines, it need not have from others that include it.
+    (tmp_path / "defs.vh").write_text((tmp_path / "defs.v").read_text())
+    (tmp_path / "defs.v").write_text('`include "defs.vh"\nmodule other;\nendmodule\n')
+    (tmp_path / "k.v").write_text('`include "defs.vh"\n' + (tmp_path / "k.v").read_text())
+    assert width_and_files(tmp_path) == (64, ["a_first.v", "k.v"])
+
+
+def test_what_is_another_kernel_alone_is_refused(tmp_path: Path) -> None:
+    """Its model is built of its own sources, read as one; in a file of its own, each is what it says itself."""
+    wide(tmp_path, "a_part u ();")
+    (tmp_path / "a_part.v").write_text("`define W 64\nmodule a_part;\nendmodule\n")
+    assert "in_tdata of 32 bits differ. A macro of one source decides" in refusal(tmp_path)
+    wide(tmp_path, "a_part u ();\n`ifdef MORE\nb_part v ();\n`endif")
+    (tmp_path / "a_part.v").write_text("`define MORE\nmodule a_part;\nendmodule\n")
+    assert ": b_part differ. A macro of one source decides" in refusal(tmp_path)
+    # What proof tools define is cut out of what is packaged.
+    wide(tmp_path, "`define FORMAL\n`ifdef FORMAL\nb_part v ();\n`endif")
+    assert ": b_part differ" in refusal(tmp_path)
+    (tmp_path / "a_part.v").write_text("`define MORE\n")
+    (tmp_path / "k.v").write_text('`include "a_part.v"\n' + wide(tmp_path).joinpath("k.v").read_text())
+    assert "without sources that k does not need, the sources in" in refusal(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
@@ -316,6 +362,15 @@ def test_what_one_source_defines_holds_for_others_as_in_the_model(tmp_path: Path
         *((text, text) for text in ("`ifdef FORMAL\n$x\n", "`endif\n`ifdef FORMAL\n$x\n`endif\n")),
         *((text, text) for text in ("// `ifdef FORMAL\n$x\n", "`ifdef FORMAL\n`elsif B\n$x\n`endif\n")),
         ("`ifndef FORMAL\n$x\n`endif\n", "`ifndef FORMAL\n$x\n`endif\n"),
+        # Of a macro's lines nothing is taken, and with what is left out a macro goes whole.
+        *(
+            (text, text)
+            for text in ("`define M \\\n`ifdef FORMAL \\\n$x \\\n`endif \\\nb\n", "`define M `ifdef FORMAL\n")
+        ),
+        (
+            '`define M "\\\n//" // \\\n/*\n*/ `endif\n`ifdef FORMAL\n`define N \\\n`else\n`endif\nb\n',
+            '`define M "\\\n//" // \\\n/*\n*/ `endif\n//\n\nb\n',
+        ),
     ],
 )
 def test_what_is_for_proof_tools_is_left_out(text: str, kept: str, tmp_path: Path) -> None:

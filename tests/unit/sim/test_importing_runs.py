@@ -260,7 +260,6 @@ def test_what_measures_time_grows_when_memory_pauses_and_follows_from_nothing_gi
     assert measured(usual, paused, other) == set(timed)
 
 
-@pytest.mark.rtl
 class Tried:
     """A kernel whose runs follow from what its scalars are: how long each takes, and what it asks for by then."""
 
@@ -331,6 +330,7 @@ def test_a_kernel_of_so_many_beats_is_given_no_more() -> None:
     assert (run.status, run.values["in_bytes"], run.values["out_bytes"]) == (0, 4000, 4000)
 
 
+@pytest.mark.rtl
 def test_bits_of_registers_start_and_end_a_kernel(tmp_path: Path) -> None:
     kernel = import_kernel(KERNELS / "rtl_gcd", KernelChoices(**GCD, done="0x4.1:clear"))  # type: ignore[arg-type]
     failed = [finding for finding in check_module(written(kernel, tmp_path)) if not finding.passed]
@@ -421,13 +421,68 @@ def test_a_stream_that_says_neither_what_counts_nor_its_end_is_taken_whole(
     said = KernelChoices(stall_cycles=500, ends={"out": "tlast"}, ties={"out_r_TKEEP": "all"})
     with pytest.raises(InvalidRequest, match="out 2048"):
         import_kernel(tmp_path, said)
-    kernel = import_kernel(tmp_path, KernelChoices(stall_cycles=500))
+    shorter_stalls(monkeypatch)
+    kernel = import_kernel(tmp_path, KernelChoices())
     assert [note.partition(" (")[0] for note in kernel.notes[-2:]] == [
         "out_r_TKEEP stayed zero in its trial: every byte of every beat counts",
         "out sent no TLAST in its trial: its length ends it",
     ]
     sizes = {argument.name: (argument.bytes or argument.value) for argument in kernel.arguments}
     assert sizes["in"] == sizes["out"] == sizes["out_bytes"] == 1024
+    # Beats of which TKEEP says a part are thrown away where none of them is the last, and not taken whole.
+    (tmp_path / "silent.v").write_text(SILENT.replace("TKEEP = 0", "TKEEP = 3"))
+    with pytest.raises(InvalidRequest, match=r"ragged .*Bytes that came: out 0"):
+        import_kernel(tmp_path, KernelChoices(stall_cycles=500))
+
+
+def shorter_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stalls of which a kernel here lasts longer than the usual one, and not as long as the other."""
+    monkeypatch.setattr("eddy_sim.importing.control.STALL_CYCLES", 500)
+    monkeypatch.setattr("eddy_sim.importing.kernel.PATIENT_STALL_CYCLES", 8000)
+
+
+SLOW = """// Copyright Eddy contributors. SPDX-License-Identifier: Apache-2.0
+module slow (
+    input ap_clk, input ap_rst_n, input [31:0] in_r_TDATA, input in_r_TVALID, output in_r_TREADY, input in_r_TLAST,
+    output [31:0] out_r_TDATA, output out_r_TVALID, input out_r_TREADY, output [3:0] out_r_TKEEP, output out_r_TLAST
+);
+    reg [1:0] step;
+    reg [11:0] count;
+    assign in_r_TREADY = step == 0;
+    assign out_r_TDATA = count;
+    assign out_r_TVALID = (step == 1 && EARLY) || step == 3;
+    assign out_r_TKEEP = step == 3 ? 4'b0011 : 4'b1111;
+    assign out_r_TLAST = step == 3;
+    always @(posedge ap_clk)
+        if (!ap_rst_n) begin
+            step <= 0;
+            count <= 0;
+        end else if (step == 2) begin
+            count <= count + 1;
+            if (count == 2000) step <= 3;
+        end else if (step == 0 ? in_r_TVALID && in_r_TLAST : out_r_TREADY) step <= step + 1;
+endmodule
+"""
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize(("early", "ends", "came"), [(0, "tlast", 2), (1, "tlast", 6), (1, "length", 8)])
+def test_what_is_only_slow_says_itself_what_counts_and_when_it_ends(
+    early: int, ends: str, came: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It computes for longer than a stall before its first beat, or between two: then comes what it says, or more."""
+    monkeypatch.setattr("eddy_sim.importing.streams.MOST_FED_BYTES", 2048)
+    shorter_stalls(monkeypatch)
+    text = SLOW.replace("EARLY", str(early))
+    if ends == "length":
+        text = text.replace("    assign out_r_TLAST = step == 3;\n", "").replace(", output out_r_TLAST", "")
+        text = text.replace("4'b0011", "4'b1111")
+    (tmp_path / "slow.v").write_text(text)
+    kernel = import_kernel(tmp_path, KernelChoices())
+    assert kernel.run
+    assert (kernel.run.ties, kernel.run.stall_cycles, kernel.notes) == ({}, 8000, [])
+    assert [stream.ends for stream in kernel.streams if stream.outward] == [ends]
+    assert {each.name: each.value for each in kernel.arguments}["out_bytes"] == -(-came // 4) * 4
 
 
 @pytest.mark.rtl
