@@ -6,13 +6,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
+from typing import Any
 
+import httpx
 import pytest
+from eddy.core.tenants import KeyScope
 from eddy.pool.connection.streams import AUDIT, AUDIT_SUBJECT
+from eddy.pool.head.head_server import Head
+from eddy.pool.jetstream.tenant_keys import TURN
 from eddy.pool.routes.context import HeadParts
 from eddy.pool.routes.pool_observer import observe
+from eddy.store.account_tables.tenants import MAX_KEYS
 from nats.js.errors import APIError
-from pool_kit import Pool, asking, in_its_loop
+from pool_kit import Pool, asking, in_its_loop, parts_of
 
 MANY = 8
 
@@ -101,3 +108,45 @@ def test_a_key_that_was_replaced_outlives_its_grace_in_no_other_key_and_ends_non
             assert other.delete("/v1/admin/tenants/operator").status_code == 409
             assert other.delete("/v1/admin/tenants/ada").status_code == 202
             assert other.patch("/v1/admin/tenants/ada", json={"weight": 2.0}).status_code == 409
+
+
+def slow_to_note(head: Head, meanwhile: Callable[[], None]) -> None:
+    """A head whose next entry takes longer than its turn to change keys lasts: so much happens meanwhile."""
+    audit: Any = parts_of(head).audit
+    at_once, leader = audit.note, parts_of(head).link.leader
+
+    async def late(*what: Any) -> None:
+        audit.note = at_once
+        await leader.delete(TURN)
+        await asyncio.to_thread(meanwhile)
+        await at_once(*what)
+
+    audit.note = late
+
+
+def test_what_holds_as_keys_are_looked_at_holds_as_one_is_changed(pool: Pool) -> None:
+    """A head looked, noted it, for longer than it was alone, and changed: both operators revoked their own, and nobody
+    could operate; and a tenant had more keys than it may."""
+    one, two = pool.head("a"), pool.head("b")
+    pool.tenant(one)
+    answers: list[httpx.Response] = []
+    with asking(one.url, pool.key) as first, asking(one.url, pool.keys["ada"]) as ada:
+        made = first.post("/v1/keys", json={"scope": "operator"}).json()
+        own = next(k["id"] for k in first.get("/v1/keys?tenant=operator").json()["keys"] if k["id"] != made["id"])
+        with asking(two.url, made["key"]) as second, asking(two.url, pool.keys["ada"]) as again:
+            slow_to_note(one, lambda: answers.append(second.delete(f"/v1/keys/{made['id']}")))
+            answers.append(first.delete(f"/v1/keys/{own}"))
+            assert [each.status_code for each in answers] == [204, 409]
+            assert "last operator's key" in answers[1].json()["detail"]
+            assert first.get("/v1/pool").status_code == 200
+
+            async def all_but_one(parts: HeadParts) -> None:
+                for _ in range(MAX_KEYS - len(await parts.keys.all("ada")) - 1):
+                    await parts.keys.make("ada", KeyScope.TENANT)
+
+            in_its_loop(one, all_but_one)
+            slow_to_note(one, lambda: answers.append(again.post("/v1/keys", json={})))
+            answers.append(ada.post("/v1/keys", json={}))
+            assert [each.status_code for each in answers[2:]] == [201, 429]
+            rotated = again.post("/v1/keys", json={"replaces": answers[2].json()["id"]})
+            assert rotated.status_code == 429, "as many as it may have"
