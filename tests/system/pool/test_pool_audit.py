@@ -36,12 +36,13 @@ def test_what_is_changed_at_any_head_is_in_one_chain(pool: Pool) -> None:
         made = ada.post("/v1/keys", json={"label": "laptop"}).json()
         assert ada.delete(f"/v1/keys/{made['id']}").status_code == 204
         for refused in (
+            operator.post("/v1/admin/tenants", json={"id": "ada"}),
             operator.patch("/v1/admin/tenants/nobody", json={"weight": 2.0}),
             operator.put("/v1/pool/boards/b9", json={"because": "dust"}),
             operator.delete("/v1/pool/boards/b9"),
             ada.put("/v1/pool/boards/b9", json={"because": "dust"}),
         ):
-            assert refused.status_code in (403, 404)
+            assert refused.status_code in (403, 404, 409)
         assert operator.post("/v1/pool/rebalance", json={}).status_code == 200
         in_its_loop(one, at_once)
         in_its_loop(two, at_once)
@@ -104,6 +105,19 @@ def test_a_key_that_was_replaced_outlives_its_grace_in_no_other_key_and_ends_non
         assert refused.status_code == 409
         assert "without an end" in refused.json()["detail"]
         root = operator.post("/v1/admin/tenants", json={"id": "root", "admin": True}).json()["key"]
+        leaks = operator.post("/v1/keys", json={"scope": "operator"}).json()
+        grace = {"replaces": leaks["id"], "grace_s": 600.0}
+        assert operator.post("/v1/keys", json=grace).json()["expires_unix_s"] is None
+        with asking(head.url, leaks["key"]) as thief:
+            listed = operator.get("/v1/keys").json()["keys"]
+            ends = next(key for key in listed if key["id"] == leaks["id"])["revoked_unix_s"]
+            other = thief.post("/v1/keys", json={"tenant": "root", "scope": "operator"}).json()
+            assert other["expires_unix_s"] == ends, "it made another operator's key, without an end"
+            refused = thief.post("/v1/admin/tenants", json={"id": "eve", "admin": True})
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+            assert thief.post("/v1/admin/tenants", json={"id": "bob"}).status_code == 201
+            (bobs,) = operator.get("/v1/keys?tenant=bob").json()["keys"]
+            assert bobs["expires_unix_s"] == ends
         with asking(head.url, root) as other:
             assert other.delete("/v1/admin/tenants/operator").status_code == 409
             assert other.delete("/v1/admin/tenants/ada").status_code == 202

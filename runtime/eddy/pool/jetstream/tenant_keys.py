@@ -11,7 +11,7 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from nats.js.errors import APIError, KeyNotFoundError, KeyWrongLastSequenceError, NotFoundError
 from nats.js.kv import KeyValue
@@ -52,10 +52,10 @@ class PoolKeys:
         self._link, self._now = link, now
         self._at_this_head = asyncio.Lock()
 
-    async def make(self, tenant: str, scope: KeyScope) -> str:
+    async def make(self, tenant: str, scope: KeyScope, ends_unix_s: float | None = None) -> str:
         """A new key, which is kept nowhere."""
         secret = new_secret()
-        await self.keep(self.of(secret, tenant, scope, self._now()))
+        await self.keep(replace(self.of(secret, tenant, scope, self._now()), expires_unix_s=ends_unix_s))
         return secret
 
     @staticmethod

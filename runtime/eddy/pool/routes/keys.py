@@ -109,7 +109,7 @@ def _mine(keys: Sequence[ApiKey], caller: PoolTenant, name: str) -> ApiKey:
     raise NotFound(f"There is no key {name}: `eddy key list` lists them.", field="key", asked=name)
 
 
-def used_by(caller: PoolTenant, keys: Sequence[ApiKey]) -> ApiKey:
-    """The key that a caller asks with, as it is now."""
+def used_by(caller: PoolTenant, keys: Sequence[ApiKey] = ()) -> ApiKey:
+    """The key that a caller asks with, as it is among some that were read later."""
     assert caller.key is not None
     return next((key for key in keys if key.id == caller.key.id), caller.key)
