@@ -8,15 +8,17 @@ import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import pytest
 from eddy.core.tenants import KeyScope
-from eddy.pool.connection.streams import AUDIT, AUDIT_SUBJECT
+from eddy.pool.connection.streams import AUDIT, AUDIT_SUBJECT, audit
 from eddy.pool.head.head_server import Head
 from eddy.pool.jetstream.tenant_keys import TURN
 from eddy.pool.routes.context import HeadParts
 from eddy.pool.routes.pool_observer import observe
+from eddy.store.account_tables.audit import HEAD
 from eddy.store.account_tables.tenants import MAX_KEYS
 from nats.js.errors import APIError
 from pool_kit import Pool, asking, in_its_loop, parts_of
@@ -124,18 +126,71 @@ def test_a_key_that_was_replaced_outlives_its_grace_in_no_other_key_and_ends_non
             assert other.patch("/v1/admin/tenants/ada", json={"weight": 2.0}).status_code == 409
 
 
+def test_a_log_that_was_cut_lost_or_made_anew_says_so(pool: Pool) -> None:
+    """It said that all was as it was written, of a log without its end, and of none at all."""
+    one = pool.head("a")
+    pool.tenant(one)
+
+    def change(head: Head, weight: float) -> None:
+        with asking(head.url, pool.key) as operator:
+            assert operator.patch("/v1/admin/tenants/ada", json={"weight": weight}).status_code == 200
+
+    async def problems(parts: HeadParts) -> list[str]:
+        return list((await parts.audit.examine()).problems)
+
+    async def lose_last(parts: HeadParts) -> None:
+        js = parts.link.js
+        kept = [(await js.get_msg(AUDIT, number)).data for number in (1, 2)]
+        await js.delete_stream(AUDIT)
+        await js.add_stream(audit(1))
+        for data in kept:
+            await js.publish(AUDIT_SUBJECT, data or b"")
+
+    async def lose_head(parts: HeadParts) -> None:
+        await parts.link.keys.delete(HEAD)
+
+    async def end_between(parts: HeadParts) -> None:
+        with pytest.raises(ConnectionError), patch.object(parts.audit, "_keep_head", side_effect=ConnectionError):
+            await parts.audit.note("operator", "k", "try", {})
+
+    for weight in (2.0, 3.0, 4.0):
+        change(one, weight)
+    in_its_loop(one, end_between)
+    assert in_its_loop(one, problems) == []
+    change(one, 5.0)
+    in_its_loop(one, lose_last)
+    assert in_its_loop(one, problems) == ["entries 3 to 6 were cut off at the end"]
+    for weight in (6.0, 7.0, 8.0, 9.0, 2.0):
+        change(one, weight)
+    (noted,) = in_its_loop(one, problems)  # also once the log is as long as it was
+    assert noted == "entry 3 was added after this was found: entries 3 to 6 were cut off at the end"
+    in_its_loop(one, lambda parts: parts.link.js.delete_stream(AUDIT))
+    two = pool.head("b")
+    assert in_its_loop(two, problems) == ["entries 1 to 8 were cut off at the end"]
+    change(two, 3.0)
+    assert [each.action for each in in_its_loop(two, lambda parts: parts.audit.entries(0, 9))] == [
+        "audit-log-wrong",
+        "change-tenant",
+    ]
+    in_its_loop(two, lose_head)
+    missing = "audit.head is missing: entries may have been cut off at the end"
+    assert missing in in_its_loop(two, problems)
+    change(two, 4.0)
+    assert in_its_loop(two, problems)[1:] == [f"entry 3 was added after this was found: {missing}"]
+
+
 def slow_to_note(head: Head, meanwhile: Callable[[], None]) -> None:
     """A head whose next entry takes longer than its turn to change keys lasts: so much happens meanwhile."""
-    audit: Any = parts_of(head).audit
-    at_once, leader = audit.note, parts_of(head).link.leader
+    log: Any = parts_of(head).audit
+    at_once, leader = log.note, parts_of(head).link.leader
 
     async def late(*what: Any) -> None:
-        audit.note = at_once
+        log.note = at_once
         await leader.delete(TURN)
         await asyncio.to_thread(meanwhile)
         await at_once(*what)
 
-    audit.note = late
+    log.note = late
 
 
 def test_what_holds_as_keys_are_looked_at_holds_as_one_is_changed(pool: Pool) -> None:

@@ -29,7 +29,7 @@ from eddy.store.db.rows import parse_object
 from eddy.store.db.schema import MIGRATIONS, UPGRADED_FROM
 
 HEAD = "audit.head"
-"""Name of the head's file, in the data folder."""
+"""Name of the head's file, in the data folder; a pool's heads keep it as an entry of that name."""
 EMPTIED = (
     f"{HEAD} is missing and there is no entry: the log was emptied, unless no server of this version has started here"
     " yet"
@@ -133,7 +133,7 @@ class Audit:
         head = read_head(self._folder)
         if last is None and head is None:
             return
-        problem = _wrong_head(0 if last is None else last["seq"], self._chain, head, sign)
+        problem = find_wrong_end(0 if last is None else last["seq"], self._chain, head, sign)
         if problem:
             _log.error("the audit log is not what was written: %s", problem)
             self._add(sign, "", "", WRONG, {"problem": problem})
@@ -243,23 +243,30 @@ def verify(
     count = len(chains) - 1
     if not problems:
         problems += noted
-        problems += filter(None, [_wrong_head(count, chains.__getitem__, head, sign)])
+        problems += filter(None, [find_wrong_end(count, chains.__getitem__, head, sign)])
         problems += _check_kept(chains, kept)
         problems += _check_signed(chains, signed)
     return AuditVerdict(count, f"{count}:{before}" if count else "", tuple(problems))
 
 
-def _wrong_head(last: int, chain: Callable[[int], str], head: bytes | None, sign: Sign) -> str:
+def find_wrong_end(last: int, chain: Callable[[int], str], head: bytes | None, sign: Sign) -> str:
     """In what the head's file and a log differ that ends with entry `last`; "" for nothing."""
     if head is None:
         return f"{HEAD} is missing: entries may have been cut off at the end" if last else EMPTIED
-    parts = head.decode(errors="replace").split()
-    if len(parts) != 3 or sign(f"head {parts[0]} {parts[1]}") != parts[2]:
+    if (named := parse_head(head, sign)) is None:
         return f"{HEAD} is not what was written"
-    number = int(parts[0])
+    number, expected = named
     if number > last:
         return f"entries {last + 1} to {number} were cut off at the end"
-    return "" if chain(number) == parts[1] else f"entry {number} is another one than {HEAD} names"
+    return "" if chain(number) == expected else f"entry {number} is another one than {HEAD} names"
+
+
+def parse_head(head: bytes, sign: Sign) -> tuple[int, str] | None:
+    """Number and chain that a head names; None where it is not what was written."""
+    parts = head.decode(errors="replace").split()
+    if len(parts) != 3 or sign(f"head {parts[0]} {parts[1]}") != parts[2]:
+        return None
+    return int(parts[0]), parts[1]
 
 
 def _check_kept(chains: Mapping[int, str], kept: str) -> list[str]:
