@@ -219,3 +219,36 @@ def test_what_holds_as_keys_are_looked_at_holds_as_one_is_changed(pool: Pool) ->
             assert [each.status_code for each in answers[2:]] == [201, 429]
             rotated = again.post("/v1/keys", json={"replaces": answers[2].json()["id"]})
             assert rotated.status_code == 429, "as many as it may have"
+
+
+def test_a_tenant_does_not_lengthen_the_log_as_it_likes(pool: Pool) -> None:
+    """It made and revoked keys without end, each an entry that stays, and one request of the operator read them all."""
+    head = pool.head("a")
+    pool.tenant(head)
+    with asking(head.url, pool.keys["ada"]) as ada, asking(head.url, pool.key) as operator:
+        parts_of(head).rate_limits.key_changes._clock = lambda: 0.0
+        changed = 0
+        while (made := ada.post("/v1/keys", json={})).status_code == 201:
+            assert ada.delete(f"/v1/keys/{made.json()['id']}").status_code == 204
+            changed += 2
+            assert changed <= MAX_KEYS
+        assert changed == MAX_KEYS
+        assert (made.status_code, made.json()["code"]) == (429, "rate-limited")
+        assert int(made.headers["Retry-After"]) == 10
+        assert operator.post("/v1/keys", json={"tenant": "ada"}).status_code == 201, "operators are not bounded"
+        largest: list[int] = []
+
+        async def examined(parts: HeadParts) -> int:
+            at_once = parts.audit._piece
+
+            async def piece(numbers: range) -> Any:
+                largest.append(len(numbers))
+                return await at_once(numbers)
+
+            with patch.object(parts.audit, "_piece", piece), patch("asyncio.to_thread", wraps=asyncio.to_thread) as off:
+                found = await parts.audit.examine()
+            assert (found.problems, off.call_count) == ((), len(largest))
+            return found.entries
+
+        assert in_its_loop(head, examined) == changed + 2
+        assert max(largest) < changed, "it is not read as a whole"

@@ -35,11 +35,11 @@ from eddy.store.account_tables.audit import (
     WRONG,
     AuditEntry,
     AuditVerdict,
+    ChainCheck,
     Sign,
     find_wrong_end,
     parse_head,
     signed_head,
-    verify,
 )
 from eddy.store.account_tables.tenants import make_keyed_hash
 
@@ -155,16 +155,25 @@ class PoolAudit:
             raise UnknownCursor(message, field="after", asked=after)
         numbers, found = range(after + 1, min(newest, after + limit) + 1), list[AuditEntry]()
         for first in range(0, len(numbers), AT_ONCE):
-            found += await asyncio.gather(*map(self._entry, numbers[first : first + AT_ONCE]))
+            found += await self._piece(numbers[first : first + AT_ONCE])
         return found
 
     async def examine(self) -> AuditVerdict:
-        """Read all of it, and see whether it is as it was written."""
+        """Read all of it, a piece at a time, and see whether it is as it was written; the loop goes on meanwhile."""
         sign, (head, _) = await self._sign(), await self._head()  # before the entries: the log is never behind it
-        found = await self.entries(0, 1 << 62)
-        if head is None and not found:  # nothing was ever noted
+        checked, last = ChainCheck(sign), 0
+        newest = int((await confirm_stream(self._link.js, AUDIT)).state.last_seq)
+        while last < newest:
+            piece = await self._piece(range(last + 1, min(newest, last + AT_ONCE) + 1))
+            last += len(piece)
+            if not await asyncio.to_thread(checked.follow, piece):
+                break
+        if head is None and not newest:  # nothing was ever noted
             return AuditVerdict(0, "", ())
-        return verify(found, head, sign)
+        return checked.verdict(head)
+
+    async def _piece(self, numbers: range) -> list[AuditEntry]:
+        return await asyncio.gather(*map(self._entry, numbers))
 
     async def _entry(self, number: int) -> AuditEntry:
         """An entry; of one that is lost, or cannot be read, stands its number: the chain says that it was changed."""

@@ -41,6 +41,7 @@ async def list_keys(parts: Parts, caller: Caller, tenant: Whose = "") -> KeyList
 @router.post("", status_code=201)
 async def make_key(body: KeySubmission, response: Response, parts: Parts, caller: Caller) -> Any:
     """The key is in this answer and nowhere else. With `replaces`, that one is revoked, `grace_s` from now."""
+    parts.rate_limits.admit_key_change(caller)
     now_s, secret, name = time.time(), new_secret(), new_key_id()
     async with parts.keys.changing():
         keys = await parts.keys.all()
@@ -72,6 +73,7 @@ async def make_key(body: KeySubmission, response: Response, parts: Parts, caller
 @router.delete("/{key}", status_code=204, response_class=Response)
 async def revoke_key(key: KeyId, parts: Parts, caller: Caller) -> Response:
     """It is no good from now on at any head, nor are sessions that were opened with it."""
+    parts.rate_limits.admit_key_change(caller)
 
     async def noted(ending: ApiKey) -> None:
         await parts.note(caller, "revoke-key", tenant=ending.tenant, revoked=key)

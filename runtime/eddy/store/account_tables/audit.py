@@ -228,25 +228,49 @@ def verify(
         kept: A head of before, as `AuditVerdict.head` gives it; "" for none.
         signed: Number and chain of each head that boardd has signed.
     """
-    problems, noted, chains, before = list[str](), list[str](), {0: START}, START
-    for entry in entries:
-        expected = len(chains)
-        if entry.seq != expected:
-            problems.append(f"entry {expected} is missing: entry {entry.seq} follows")
-            break
-        if sign(entry.text(before)) != entry.chain:
-            problems.append(f"entry {entry.seq} is not what was written, or one before it was taken out or put in")
-            break
-        if entry.action == WRONG:
-            noted.append(f"entry {entry.seq} was added after this was found: {entry.facts.get('problem')}")
-        chains[entry.seq] = before = entry.chain
-    count = len(chains) - 1
-    if not problems:
-        problems += noted
-        problems += filter(None, [find_wrong_end(count, chains.__getitem__, head, sign)])
-        problems += _check_kept(chains, kept)
-        problems += _check_signed(chains, signed)
-    return AuditVerdict(count, f"{count}:{before}" if count else "", tuple(problems))
+    checked = ChainCheck(sign)
+    checked.follow(entries)
+    return checked.verdict(head, kept, signed)
+
+
+class ChainCheck:
+    """A check of a log that is read a piece at a time.
+
+    Args:
+        sign: The server's keyed hash.
+    """
+
+    def __init__(self, sign: Sign) -> None:
+        self._sign = sign
+        self._problems, self._noted = list[str](), list[str]()
+        self._chains, self._before = {0: START}, START
+
+    def follow(self, entries: Iterable[AuditEntry]) -> bool:
+        """Check the entries that come next; answers whether there is sense in reading on."""
+        for entry in entries:
+            expected = len(self._chains)
+            if entry.seq != expected:
+                self._problems.append(f"entry {expected} is missing: entry {entry.seq} follows")
+                break
+            if self._sign(entry.text(self._before)) != entry.chain:
+                how = "is not what was written, or one before it was taken out or put in"
+                self._problems.append(f"entry {entry.seq} {how}")
+                break
+            if entry.action == WRONG:
+                found = entry.facts.get("problem")
+                self._noted.append(f"entry {entry.seq} was added after this was found: {found}")
+            self._chains[entry.seq] = self._before = entry.chain
+        return not self._problems
+
+    def verdict(self, head: bytes | None, kept: str = "", signed: Sequence[tuple[int, str]] = ()) -> AuditVerdict:
+        """What was found, and whether the log ends where it should; arguments as of `verify`."""
+        problems, chains, count = list(self._problems), self._chains, len(self._chains) - 1
+        if not problems:
+            problems += self._noted
+            problems += filter(None, [find_wrong_end(count, chains.__getitem__, head, self._sign)])
+            problems += _check_kept(chains, kept)
+            problems += _check_signed(chains, signed)
+        return AuditVerdict(count, f"{count}:{self._before}" if count else "", tuple(problems))
 
 
 def find_wrong_end(last: int, chain: Callable[[int], str], head: bytes | None, sign: Sign) -> str:
