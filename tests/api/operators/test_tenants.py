@@ -140,6 +140,24 @@ async def test_a_key_in_its_grace_makes_none_that_outlives_it_and_ends_no_other(
             assert (await client.get("/v1/jobs")).status_code == status
 
 
+async def test_an_operators_key_in_its_grace_makes_none_that_outlives_it_whosever_it_is(server: Any) -> None:
+    """It made another operator's key without an end, and added an operator that had one."""
+    async with server.client("operator") as operator:
+        leaked = (await operator.post("/v1/keys", json={"scope": "operator"})).json()
+        await operator.post("/v1/admin/tenants", json={"id": "root", "admin": True})
+        assert (await operator.post("/v1/keys", json={"replaces": leaked["id"], "grace_s": 50})).status_code == 201
+        ends = server.store.keys.get(leaked["id"]).revoked_unix_s
+        async with using(server, leaked["key"]) as thief:
+            made_for = (await thief.post("/v1/keys", json={"tenant": "root", "scope": "operator"})).json()
+            assert made_for["expires_unix_s"] == ends
+            refused = await thief.post("/v1/admin/tenants", json={"id": "eve", "admin": True})
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+            assert "use the one that replaced it" in refused.json()["detail"]
+            assert (await thief.post("/v1/admin/tenants", json={"id": "bob"})).status_code == 201
+        (bobs,) = server.store.keys.all("bob")
+        assert bobs.expires_unix_s == ends
+
+
 async def test_the_last_operators_key_is_not_replaced_by_one_that_ends(server: Any) -> None:
     async with server.client("operator") as operator:
         (own,) = [key.id for key in server.store.keys.all("operator")]

@@ -37,6 +37,8 @@ def test_a_tenant_goes_with_its_bytes_and_another_stays(pool: Pool) -> None:
         refused = operator.delete("/v1/admin/tenants/ada")
         assert (refused.status_code, refused.json()["code"], refused.json()["jobs"]) == (409, "conflict", 1)
         assert operator.delete("/v1/admin/tenants/operator?cancel=true").status_code == 409
+        noted = [each["action"] for each in operator.get("/v1/admin/audit").json()["entries"]]
+        assert "remove-tenant" not in noted, "nothing was about to be done"
         removed = operator.delete("/v1/admin/tenants/ada", params={"cancel": "true"})
         assert (removed.status_code, removed.json()) == (202, {"id": "ada", "jobs": 1})
         again = operator.delete("/v1/admin/tenants/ada")

@@ -51,7 +51,7 @@ def plan_key(
     now_unix_s: float,
 ) -> ApiKey:
     """A new key, where it may be made. It ends no later than the one of the same tenant that it is made with, which
-    would have no end otherwise; one that was replaced ends with its grace.
+    would have no end otherwise; and, whosever it is, no later than the grace of one that was replaced.
 
     Args:
         used: The key that the caller asks with.
@@ -72,13 +72,27 @@ def plan_key(
         message = f"Tenant {owner.id} has {MAX_KEYS} keys that are good: revoke one first."
         raise QuotaExceeded(message, limit=MAX_KEYS, asked=MAX_KEYS + 1)
     asked = None if body.expires_in_s is None else now_unix_s + body.expires_in_s
-    own = (used.expires_unix_s, used.revoked_unix_s) if used.tenant == owner.id else ()
-    ends = min((each for each in (asked, *own) if each is not None), default=None)
+    own = used.expires_unix_s if used.tenant == owner.id else None
+    ends = min((each for each in (asked, own, used.revoked_unix_s) if each is not None), default=None)
     label = body.label or (old.label if old is not None else "")
     made = ApiKey(new_key_id(), owner.id, key_hash, scope, label, now_unix_s, ends)
     ended = () if old is None else (revoke_after(old, now_unix_s, body.grace_s),)
     check_left(keys, [*ended, made], now_unix_s + body.grace_s)
     return made
+
+
+def check_may_add(used: ApiKey, admin: bool) -> None:
+    """Check that a key may add a tenant; the first key of that one ends with the grace of one that was replaced.
+
+    Args:
+        admin: Whether the tenant may do what the operator may.
+
+    Raises:
+        Forbidden: The key in use was replaced: an operator that it adds would outlive it.
+    """
+    if admin and used.revoked_unix_s is not None:
+        message = "This key has been replaced, and adds no operator: use the one that replaced it."
+        raise Forbidden(message, field="admin")
 
 
 def check_left(keys: Iterable[ApiKey], changed: Iterable[ApiKey], at_unix_s: float) -> None:

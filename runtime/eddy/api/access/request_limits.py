@@ -33,6 +33,9 @@ RESUMED_PER_S = 20.0
 """Streams that go on, with more than `FEW` events between: many of a tenant's break at the same time."""
 PAGES_PER_S = 8.0
 """Pages of more than `FEW` jobs."""
+KEY_CHANGES_PER_S, KEY_CHANGES_BURST_S = 0.1, 640.0
+"""Keys that a tenant makes and ends at a pool's head, and seconds' worth that may come at once, which is as many as it
+may have: each is an entry of the audit log, which is never shortened."""
 FEW = 100
 """Events or jobs that anybody may have at any rate."""
 PART = 4
@@ -45,10 +48,11 @@ class TokenBuckets:
 
     Args:
         clock: Seconds that only grow.
+        burst_s: Seconds' worth of what may come at once.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, burst_s: float = BURST_S) -> None:
+        self._clock, self._burst_s = clock, burst_s
         self._lock = threading.Lock()
         self._buckets: dict[str, tuple[float, float]] = {}
         """Tokens that were there, and when."""
@@ -65,7 +69,7 @@ class TokenBuckets:
         """
         if per_s is None:
             return
-        deep = max(BURST_S * per_s, 1.0)
+        deep = max(self._burst_s * per_s, 1.0)
         with self._lock:
             now_s = self._clock()
             had, at_s = self._buckets.get(tenant, (deep, now_s))
@@ -87,6 +91,7 @@ class TenantRateLimits:
         back: Looks back at events.
         resumed: Streams that go on far behind.
         pages: Pages of jobs.
+        key_changes: Keys made and ended, at a pool's heads.
         forecasts_per_s: Explanations and dry runs of a tenant.
         few_events: Events that anybody may look back at, at any rate.
     """
@@ -95,6 +100,7 @@ class TenantRateLimits:
     back: TokenBuckets = field(default_factory=TokenBuckets)
     resumed: TokenBuckets = field(default_factory=TokenBuckets)
     pages: TokenBuckets = field(default_factory=TokenBuckets)
+    key_changes: TokenBuckets = field(default_factory=lambda: TokenBuckets(burst_s=KEY_CHANGES_BURST_S))
     forecasts_per_s: float = FORECASTS_PER_S
     few_events: int = FEW
 
@@ -138,6 +144,14 @@ class TenantRateLimits:
             self.pages.spend_token(
                 tenant.id, _bound(tenant, PAGES_PER_S), f"ask for {{}} pages of more than {FEW} jobs"
             )
+
+    def admit_key_change(self, tenant: AnyTenant) -> None:
+        """Let a key be made or ended.
+
+        Raises:
+            RateLimited: The tenant has changed too many.
+        """
+        self.key_changes.spend_token(tenant.id, _bound(tenant, KEY_CHANGES_PER_S), "make or revoke {} keys")
 
 
 def _bound(tenant: AnyTenant, per_s: float) -> float | None:

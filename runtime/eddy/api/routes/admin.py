@@ -10,6 +10,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
+from eddy.api.access.key_rules import check_may_add
 from eddy.api.access.keys import new_key
 from eddy.api.access.operator_account import OPERATOR
 from eddy.api.answers.rendering import tenant_answer
@@ -18,6 +19,7 @@ from eddy.api.dependencies.audit import record_action
 from eddy.api.dependencies.callers import Ctx, Operator
 from eddy.api.dependencies.context import Context
 from eddy.api.dependencies.progress import check_promise
+from eddy.api.http.current_request import key_in_use
 from eddy.api.http.openapi import refusals
 from eddy.api.request_bodies.strict_json import JsonRoute
 from eddy.api.request_bodies.tenants import PurgeSubmission, TenantChange, TenantSubmission
@@ -51,8 +53,10 @@ def list_tenants(context: Ctx, operator: Operator) -> TenantList:
     responses=refusals(409),
 )
 def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operator: Operator) -> TenantWithKey:
-    """Add a tenant; its key is in this answer and nowhere else."""
-    key = new_key()
+    """Add a tenant; its key is in this answer and nowhere else. With a key that was replaced, it ends with that one's
+    grace, and no operator is added (403)."""
+    key, used = new_key(), context.store.keys.get(key_in_use.get())
+    check_may_add(used, body.admin)
     tenant = TenantRecord(
         body.id, context.hasher.hash(key), body.admin, body.quota.applied(Quota()), body.stored_attributes
     )
@@ -61,7 +65,7 @@ def add_tenant(body: TenantSubmission, response: Response, context: Ctx, operato
             raise Conflict(f"A tenant {body.id!r} exists already; use another name.", field="id", asked=body.id)
         context.store.tenants.check_name_reusable(body.id)
         record_action(context, operator, "add-tenant", tenant=body.id, admin=body.admin)
-        context.store.tenants.put(tenant)
+        context.store.tenants.put(tenant, used.revoked_unix_s)
     response.headers["Cache-Control"] = "no-store"
     return TenantWithKey(**tenant_answer(tenant).model_dump(), key=key)
 
@@ -125,6 +129,7 @@ def remove_tenant(tenant: _Name, context: Ctx, operator: Operator, cancel: _Canc
         raise Conflict("The operator and the caller cannot be removed.", field="tenant", asked=tenant)
     with _adding:
         context.store.tenants.get(tenant)
+        context.store.removal.check_removable(tenant, cancel)
         record_action(context, operator, "remove-tenant", tenant=tenant, cancel=cancel)
         jobs = context.store.removal.begin(tenant, cancel)
     return TenantLeaving(id=tenant, jobs=len(jobs))

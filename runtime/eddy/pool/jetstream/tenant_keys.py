@@ -10,15 +10,15 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import asdict, replace
 
-from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError
+from nats.js.errors import APIError, KeyNotFoundError, KeyWrongLastSequenceError, NotFoundError
 from nats.js.kv import KeyValue
 
 from eddy.core.errors import Conflict, NotFound, Unauthorized
 from eddy.core.tenants import ApiKey, KeyScope
-from eddy.pool.connection.refusals import UNDONE
+from eddy.pool.connection.refusals import UNDONE, WRONG_LAST_SEQUENCE, code_of
 from eddy.pool.jetstream.bucket_reader import entries, read_entry, read_together
 from eddy.pool.jetstream.link import Link
 from eddy.pool.records.record_json import (
@@ -52,10 +52,10 @@ class PoolKeys:
         self._link, self._now = link, now
         self._at_this_head = asyncio.Lock()
 
-    async def make(self, tenant: str, scope: KeyScope) -> str:
+    async def make(self, tenant: str, scope: KeyScope, ends_unix_s: float | None = None) -> str:
         """A new key, which is kept nowhere."""
         secret = new_secret()
-        await self.keep(self.of(secret, tenant, scope, self._now()))
+        await self.keep(replace(self.of(secret, tenant, scope, self._now()), expires_unix_s=ends_unix_s))
         return secret
 
     @staticmethod
@@ -82,10 +82,55 @@ class PoolKeys:
                 return changed
         raise Conflict(f"Key {key.id} is changed by too many at once; try again.", field="key", asked=key.id)
 
+    async def settle(
+        self, plan: Callable[[Sequence[ApiKey]], ApiKey], note: Callable[[ApiKey], Awaitable[None]]
+    ) -> ApiKey:
+        """Make or change a key by what all keys are, and write it only where none has changed since they were read,
+        however long that is: what `plan` saw holds at the moment of the change.
+
+        Args:
+            plan: The key as it shall be; called again where keys have changed.
+            note: Told of it before it is written, and again where it comes out otherwise.
+
+        Raises:
+            Conflict: Others change keys again and again.
+        """
+        noted = None
+        for _ in range(TRIES):
+            at = await self._newest()
+            planned = plan(await self.all())
+            if planned != noted:
+                await note(planned)
+                noted = planned
+            try:
+                await self._write_after(planned, at)
+            except APIError as refused:
+                if code_of(refused) not in WRONG_LAST_SEQUENCE:
+                    raise
+            else:
+                return planned
+        raise Conflict("Keys are changed by others at this moment; try again.")
+
+    async def _newest(self) -> int:
+        """The last revision of any key; where it lags, what is written after it is refused."""
+        keys = self._link.keys
+        try:
+            return int((await keys._js.get_last_msg(keys._stream, f"{keys._pre}{KEY}>")).seq or 0)
+        except NotFoundError:
+            return 0
+
+    async def _write_after(self, key: ApiKey, at: int) -> None:
+        keys = self._link.keys
+        after = {
+            "Nats-Expected-Last-Subject-Sequence": str(at),
+            "Nats-Expected-Last-Subject-Sequence-Subject": f"{keys._pre}{KEY}>",
+        }
+        await keys._js.publish(f"{keys._pre}{KEY}{key.key_hash}", _encoded(key), headers=after)
+
     @contextlib.asynccontextmanager
     async def changing(self) -> AsyncIterator[None]:
-        """Alone among all heads, between looking at the keys there are and changing them. Who stands still in the
-        block for longer than `LEASE_S` is alone no more, and `change` still loses nothing.
+        """Alone among all heads, so that nobody has to look again. Who stands still in the block for longer than
+        `LEASE_S` is alone no more; `settle` finds that out, and `change` still loses nothing.
 
         Raises:
             Conflict: Others are at it for too long.

@@ -107,8 +107,11 @@ class PoolTenants:
     def __init__(self, link: Link) -> None:
         self._link, self._keys = link, PoolKeys(link)
 
-    async def add(self, tenant: PoolTenant) -> str:
+    async def add(self, tenant: PoolTenant, key_ends_unix_s: float | None = None) -> str:
         """Add a tenant; answers its key, which is kept nowhere.
+
+        Args:
+            key_ends_unix_s: When that ends; None for never.
 
         Raises:
             Conflict: There is one of that name.
@@ -116,9 +119,19 @@ class PoolTenants:
         try:
             await self._link.keys.create(f"{TENANT}{tenant.id}", tenant.encode())
         except KeyWrongLastSequenceError:
-            message = f"A tenant {tenant.id!r} exists already; use another name."
-            raise Conflict(message, field="id", asked=tenant.id) from None
-        return await self.make_key(tenant)
+            raise _exists(tenant.id) from None
+        scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
+        return await self._keys.make(tenant.id, scope, key_ends_unix_s)
+
+    async def check_free(self, name: str) -> None:
+        """Check that a tenant may be added.
+
+        Raises:
+            Conflict: There is one of that name, or was.
+        """
+        with contextlib.suppress(NotFound):
+            await self.get(name)
+            raise _exists(name)
 
     async def operated(self) -> bool:
         """Whether there is an operator, and a key that is good for what an operator may do."""
@@ -169,11 +182,6 @@ class PoolTenants:
             raise Conflict(message, field="tenant", asked=name) from None
         return changed
 
-    async def make_key(self, tenant: PoolTenant) -> str:
-        """A further key of a tenant."""
-        scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
-        return await self._keys.make(tenant.id, scope)
-
     async def of_key(self, key: str) -> PoolTenant:
         """Whose key it is; its name, and what it may do with this key.
 
@@ -220,3 +228,7 @@ class PoolTenants:
             except UnreadableRecord as wrong:
                 self._link.troubles.record_unreadable("eddy_keys", entry.key, wrong.details["cause"])
         return None
+
+
+def _exists(name: str) -> Conflict:
+    return Conflict(f"A tenant {name!r} exists already; use another name.", field="id", asked=name)

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from nats.js.errors import KeyNotFoundError
 from pydantic import Field
 
+from eddy.api.access.key_rules import check_may_add
 from eddy.api.answers.schemas import TenantLeaving
 from eddy.api.request_bodies.base import Request
 from eddy.api.request_bodies.names import DisplayName, Labels
@@ -29,9 +30,10 @@ from eddy.pool.jetstream.tenants import NAMES, OPERATOR, PoolTenant
 from eddy.pool.placement.rebalance import jobs_to_move
 from eddy.pool.records.records import JobFenced, PoolBoard
 from eddy.pool.routes.context import HeadParts, Operator, Parts
+from eddy.pool.routes.keys import used_by
 from eddy.pool.routes.pool_examination import examine
 from eddy.pool.routes.pool_observer import observe, read_blobs
-from eddy.pool.routes.removal import remove_tenant
+from eddy.pool.routes.removal import check_removable, remove_tenant
 from eddy.pool.routes.rendering import render_quota
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute)
@@ -104,14 +106,18 @@ class Rebalancing(Request):
 
 @router.post("/admin/tenants", status_code=201)
 async def add_tenant(parts: Parts, operator: Operator, body: PoolTenantSubmission) -> Any:
-    """Add a tenant; its key is in this answer and nowhere else."""
+    """Add a tenant; its key is in this answer and nowhere else. With a key that was replaced, it ends with that one's
+    grace, and no operator is added (403)."""
     if not NAMES.fullmatch(body.id):
         allowed = "letters, digits, - and _, a letter first, at most 58 characters"
         raise InvalidRequest("id: a tenant of a pool is named otherwise.", field="id", allowed=allowed)
     attributes, called = body.attributes, body.display_name
     tenant = PoolTenant(body.id, body.admin, attributes.weight, **body.quota.model_dump(), display_name=called)
+    used = used_by(operator)
+    check_may_add(used, body.admin)
+    await parts.tenants.check_free(body.id)
     await parts.note(operator, "add-tenant", tenant=body.id, admin=body.admin)
-    key = await parts.tenants.add(tenant)
+    key = await parts.tenants.add(tenant, used.revoked_unix_s)
     return JSONResponse({**_tenant(parts, tenant), "key": key}, 201, headers={"Cache-Control": "no-store"})
 
 
@@ -148,6 +154,7 @@ async def remove(name: str, parts: Parts, operator: Operator, cancel: bool = Fal
     if name in (operator.id, OPERATOR):
         raise Conflict("The operator and the caller cannot be removed.", field="tenant", asked=name)
     await parts.tenants.get(name)
+    await check_removable(parts, name, cancel)
     await parts.note(operator, "remove-tenant", tenant=name, cancel=cancel)
     return TenantLeaving(id=name, jobs=await remove_tenant(parts, name, cancel))
 

@@ -257,7 +257,7 @@ def _audit(seen: ObservedPool) -> Iterator[PoolFinding]:
     if seen.audit is None:
         return
     for problem in seen.audit.problems:
-        advice = "compare with `eddy audit` as it was kept elsewhere: somebody with a head's key wrote to the servers"
+        advice = "compare with `eddy audit` as kept elsewhere: the servers lost it, or somebody with a head's key wrote"
         yield PoolFinding("audit", False, problem, advice)
     if not seen.audit.problems:
         yield PoolFinding("audit", True, f"{seen.audit.entries} entries, all as they were written")

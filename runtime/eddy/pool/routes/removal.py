@@ -23,6 +23,28 @@ AT_ONCE = 500
 """Jobs that are looked at together."""
 
 
+async def check_removable(parts: HeadParts, name: str, cancel: bool) -> list[int]:
+    """See that a tenant may be removed; answers which jobs of it have not ended.
+
+    Args:
+        cancel: Whether it may have such jobs.
+
+    Raises:
+        Conflict: It has, and these are not to be cancelled.
+    """
+    await parts.lead.mirror.wait_caught_up()
+    unfinished = [job.id for job in list(parts.lead.mirror.jobs.values()) if job.tenant == name]
+    if unfinished and not cancel:
+        raise Conflict(
+            f"Tenant {name} has {len(unfinished)} jobs that have not ended: wait for them, or have them cancelled"
+            " (`cancel=true`, `eddy tenant remove --cancel`).",
+            field="cancel",
+            asked=name,
+            jobs=len(unfinished),
+        )
+    return unfinished
+
+
 async def remove_tenant(parts: HeadParts, name: str, cancel: bool) -> int:
     """Remove a tenant as far as it goes now; answers how many of its jobs had not ended.
 
@@ -34,16 +56,7 @@ async def remove_tenant(parts: HeadParts, name: str, cancel: bool) -> int:
         Conflict: It has jobs that have not ended, and these are not to be cancelled.
     """
     tenant = await parts.tenants.get(name)
-    await parts.lead.mirror.wait_caught_up()
-    unfinished = [job.id for job in list(parts.lead.mirror.jobs.values()) if job.tenant == name]
-    if unfinished and not cancel:
-        raise Conflict(
-            f"Tenant {name} has {len(unfinished)} jobs that have not ended: wait for them, or have them cancelled"
-            " (`cancel=true`, `eddy tenant remove --cancel`).",
-            field="cancel",
-            asked=name,
-            jobs=len(unfinished),
-        )
+    unfinished = await check_removable(parts, name, cancel)
     if not tenant.removed_unix_s:
         await parts.tenants.change(name, removed_unix_s=time.time(), display_name="")
     await _end_keys(parts, name)

@@ -29,7 +29,7 @@ from eddy.store.db.rows import parse_object
 from eddy.store.db.schema import MIGRATIONS, UPGRADED_FROM
 
 HEAD = "audit.head"
-"""Name of the head's file, in the data folder."""
+"""Name of the head's file, in the data folder; a pool's heads keep it as an entry of that name."""
 EMPTIED = (
     f"{HEAD} is missing and there is no entry: the log was emptied, unless no server of this version has started here"
     " yet"
@@ -133,7 +133,7 @@ class Audit:
         head = read_head(self._folder)
         if last is None and head is None:
             return
-        problem = _wrong_head(0 if last is None else last["seq"], self._chain, head, sign)
+        problem = find_wrong_end(0 if last is None else last["seq"], self._chain, head, sign)
         if problem:
             _log.error("the audit log is not what was written: %s", problem)
             self._add(sign, "", "", WRONG, {"problem": problem})
@@ -228,38 +228,69 @@ def verify(
         kept: A head of before, as `AuditVerdict.head` gives it; "" for none.
         signed: Number and chain of each head that boardd has signed.
     """
-    problems, noted, chains, before = list[str](), list[str](), {0: START}, START
-    for entry in entries:
-        expected = len(chains)
-        if entry.seq != expected:
-            problems.append(f"entry {expected} is missing: entry {entry.seq} follows")
-            break
-        if sign(entry.text(before)) != entry.chain:
-            problems.append(f"entry {entry.seq} is not what was written, or one before it was taken out or put in")
-            break
-        if entry.action == WRONG:
-            noted.append(f"entry {entry.seq} was added after this was found: {entry.facts.get('problem')}")
-        chains[entry.seq] = before = entry.chain
-    count = len(chains) - 1
-    if not problems:
-        problems += noted
-        problems += filter(None, [_wrong_head(count, chains.__getitem__, head, sign)])
-        problems += _check_kept(chains, kept)
-        problems += _check_signed(chains, signed)
-    return AuditVerdict(count, f"{count}:{before}" if count else "", tuple(problems))
+    checked = ChainCheck(sign)
+    checked.follow(entries)
+    return checked.verdict(head, kept, signed)
 
 
-def _wrong_head(last: int, chain: Callable[[int], str], head: bytes | None, sign: Sign) -> str:
+class ChainCheck:
+    """A check of a log that is read a piece at a time.
+
+    Args:
+        sign: The server's keyed hash.
+    """
+
+    def __init__(self, sign: Sign) -> None:
+        self._sign = sign
+        self._problems, self._noted = list[str](), list[str]()
+        self._chains, self._before = {0: START}, START
+
+    def follow(self, entries: Iterable[AuditEntry]) -> bool:
+        """Check the entries that come next; answers whether there is sense in reading on."""
+        for entry in entries:
+            expected = len(self._chains)
+            if entry.seq != expected:
+                self._problems.append(f"entry {expected} is missing: entry {entry.seq} follows")
+                break
+            if self._sign(entry.text(self._before)) != entry.chain:
+                how = "is not what was written, or one before it was taken out or put in"
+                self._problems.append(f"entry {entry.seq} {how}")
+                break
+            if entry.action == WRONG:
+                found = entry.facts.get("problem")
+                self._noted.append(f"entry {entry.seq} was added after this was found: {found}")
+            self._chains[entry.seq] = self._before = entry.chain
+        return not self._problems
+
+    def verdict(self, head: bytes | None, kept: str = "", signed: Sequence[tuple[int, str]] = ()) -> AuditVerdict:
+        """What was found, and whether the log ends where it should; arguments as of `verify`."""
+        problems, chains, count = list(self._problems), self._chains, len(self._chains) - 1
+        if not problems:
+            problems += self._noted
+            problems += filter(None, [find_wrong_end(count, chains.__getitem__, head, self._sign)])
+            problems += _check_kept(chains, kept)
+            problems += _check_signed(chains, signed)
+        return AuditVerdict(count, f"{count}:{self._before}" if count else "", tuple(problems))
+
+
+def find_wrong_end(last: int, chain: Callable[[int], str], head: bytes | None, sign: Sign) -> str:
     """In what the head's file and a log differ that ends with entry `last`; "" for nothing."""
     if head is None:
         return f"{HEAD} is missing: entries may have been cut off at the end" if last else EMPTIED
-    parts = head.decode(errors="replace").split()
-    if len(parts) != 3 or sign(f"head {parts[0]} {parts[1]}") != parts[2]:
+    if (named := parse_head(head, sign)) is None:
         return f"{HEAD} is not what was written"
-    number = int(parts[0])
+    number, expected = named
     if number > last:
         return f"entries {last + 1} to {number} were cut off at the end"
-    return "" if chain(number) == parts[1] else f"entry {number} is another one than {HEAD} names"
+    return "" if chain(number) == expected else f"entry {number} is another one than {HEAD} names"
+
+
+def parse_head(head: bytes, sign: Sign) -> tuple[int, str] | None:
+    """Number and chain that a head names; None where it is not what was written."""
+    parts = head.decode(errors="replace").split()
+    if len(parts) != 3 or sign(f"head {parts[0]} {parts[1]}") != parts[2]:
+        return None
+    return int(parts[0]), parts[1]
 
 
 def _check_kept(chains: Mapping[int, str], kept: str) -> list[str]:

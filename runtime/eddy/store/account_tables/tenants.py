@@ -141,9 +141,9 @@ class Keys:
         self._keyring.put(*keys)
 
 
-def first_key(tenant: str, key_hash: str, scope: KeyScope) -> ApiKey:
+def first_key(tenant: str, key_hash: str, scope: KeyScope, ends_unix_s: float | None = None) -> ApiKey:
     """The key a tenant is added with."""
-    return ApiKey(new_key_id(), tenant, key_hash, scope, "first", time.time())
+    return ApiKey(new_key_id(), tenant, key_hash, scope, "first", time.time(), ends_unix_s)
 
 
 def revoke_after(key: ApiKey, now_unix_s: float, grace_s: float = 0.0) -> ApiKey:
@@ -197,18 +197,22 @@ class Tenants:
         self._removed = dict(db.damage.read_rows(RecordKind.TENANT, removed, lambda row: row["tenant"], removed_of))
         """By name of a tenant that is being removed, or was: when it was gone; None while something of it is there."""
 
-    def put(self, tenant: TenantRecord) -> None:
-        """Add a tenant, or replace what is known of it."""
+    def put(self, tenant: TenantRecord, key_ends_unix_s: float | None = None) -> None:
+        """Add a tenant, or replace what is known of it.
+
+        Args:
+            key_ends_unix_s: When its key ends, where that is a new one; None for never.
+        """
         quota = tenant.quota
         values = (tenant.id, tenant.key_hash, int(tenant.admin), quota.max_jobs, quota.max_blob_bytes)
         texts = json.dumps(dict(tenant.attributes), sort_keys=True), json.dumps(_bounds(quota))
         with self._db.transaction() as db:
-            changed = self._keys_of(tenant)
+            changed = self._keys_of(tenant, key_ends_unix_s)
             db.execute("INSERT OR REPLACE INTO tenant VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, *texts))
             write_keys(db, changed)
             self._db.after_commit(lambda: self._known_now(tenant, changed))
 
-    def _keys_of(self, tenant: TenantRecord) -> tuple[ApiKey, ...]:
+    def _keys_of(self, tenant: TenantRecord, ends_unix_s: float | None) -> tuple[ApiKey, ...]:
         """The keys that change with what is written of a tenant: the one it has now, and the one it had."""
         before = self._tenants_known.by_name.get(tenant.id)
         had = "" if before is None else before.key_hash
@@ -217,7 +221,7 @@ class Tenants:
             return ()
         old = self._keys.by_hash(had)
         scope = KeyScope.OPERATOR if tenant.admin else KeyScope.TENANT
-        new = (first_key(tenant.id, tenant.key_hash, scope),) if tenant.key_hash else ()
+        new = (first_key(tenant.id, tenant.key_hash, scope, ends_unix_s),) if tenant.key_hash else ()
         return new if old is None else (*new, revoke_after(old, time.time()))
 
     def _known_now(self, tenant: TenantRecord, keys: Iterable[ApiKey]) -> None:

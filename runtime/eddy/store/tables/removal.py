@@ -66,6 +66,26 @@ class Removal:
         self._blobs, self._partials, self._notices = blobs, partials, notices
         self._sessions, self._leases, self._projects = sessions, leases, projects
 
+    def check_removable(self, tenant: str, cancel: bool) -> list[int]:
+        """See that a tenant may be removed; answers which jobs of it have not ended.
+
+        Args:
+            cancel: Whether it may have such jobs.
+
+        Raises:
+            Conflict: It has, and these are not to be cancelled.
+        """
+        unfinished = self._jobs.unfinished_of(tenant)
+        if unfinished and not cancel:
+            raise Conflict(
+                f"Tenant {tenant} has {len(unfinished)} jobs that have not ended: wait for them, or have them"
+                " cancelled (`cancel=true`, `eddy tenant remove --cancel`).",
+                field="cancel",
+                asked=tenant,
+                jobs=len(unfinished),
+            )
+        return unfinished
+
     def begin(self, tenant: str, cancel: bool = False) -> list[int]:
         """Have a tenant removed; answers which jobs of it have not ended, which are to be cancelled now.
 
@@ -78,15 +98,7 @@ class Removal:
             Conflict: It has jobs that have not ended, and these are not to be cancelled.
         """
         with self._db.transaction() as db:
-            unfinished = self._jobs.unfinished_of(tenant)
-            if unfinished and not cancel:
-                raise Conflict(
-                    f"Tenant {tenant} has {len(unfinished)} jobs that have not ended: wait for them, or have them"
-                    " cancelled (`cancel=true`, `eddy tenant remove --cancel`).",
-                    field="cancel",
-                    asked=tenant,
-                    jobs=len(unfinished),
-                )
+            unfinished = self.check_removable(tenant, cancel)
             self._tenants.remove(db, tenant)
             self._projects.take_out(db, tenant)
         return unfinished
