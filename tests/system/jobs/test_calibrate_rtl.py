@@ -20,7 +20,7 @@ def test_strides_have_the_hit_rates_they_should_and_the_law_is_fitted_to_them(
     module = load_module_manifest(MODULES / "gpu_2c2w2tx")
     told: list[str] = []
     with opened("rtl", tmp_path, monkeypatch) as gpu:
-        found = calibrate(gpu.board, {module.module: module}, 1600e6, told.append, strides=(1, 96))
+        found = calibrate(gpu.board, {module.module: module}, 1600e6, told.append, strides=(1, 128))
         assert found.hardware == hardware_now(gpu.board, [module.module])
     near, far = found.points
     assert near.row_hit_rate > 0.8

@@ -33,7 +33,7 @@ from typer.testing import CliRunner
 ROOT = Path(__file__).parents[3]
 SLOW = 360.0
 """Wall seconds a board second: an item of image compression takes a third of a second then, a load two."""
-CHECKS = ["streams", "consumers", "orphans", "records", "bytes", "clocks", "versions", "certificate", "leader"]
+CHECKS = ["streams", "consumers", "orphans", "records", "bytes", "clocks", "versions", "certificate", "leader", "audit"]
 
 
 def check(job: Job, order: Order) -> None:
