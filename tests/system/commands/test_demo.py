@@ -75,5 +75,7 @@ def test_the_demonstration_of_a_pool_survives_the_death_of_a_board(tmp_path: Pat
 def test_the_first_command_of_the_first_tutorial_is_the_demonstration() -> None:
     page = (ROOT / "docs" / "tutorials" / "first-job.md").read_text(encoding="utf-8")
     command = page.partition("\n    make ")[2].partition("\n")[0]
-    done = subprocess.run(["make", "-n", "--no-print-directory", *command.split()], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["make", "-n", "--no-print-directory", *command.split()], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1].split()[1:] == ["-m", "eddy.cli.main", "demo"]
